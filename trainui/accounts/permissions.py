@@ -1,8 +1,8 @@
 """Who may do what: the only place that decides it, for pages, REST, streams and downloads.
 
 Verbs: `view`, `submit` (make jobs in a project), `operate` (suspend, resume, cancel, delete a job), `administer`
-(members and settings of a project), `curate` (the catalog). Objects: a Project, anything with a `project` (a job also has an
-`owner_id`), or a scope named by a string: `catalog`, `users`, `projects` (make and remove them), `audit`.
+(members and settings of a project), `curate` (the catalog). Objects: a Project, anything with a `project` (a job also
+has an `owner_id`), or a scope named by a string: `catalog`, `users`, `projects` (make and remove them), `audit`.
 
 | verb       | viewer | engineer         | project admin | catalog admin | superuser |
 |------------|--------|------------------|---------------|---------------|-----------|
