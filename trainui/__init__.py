@@ -1,0 +1,1 @@
+"""The Django project of trainui and what its apps share."""

@@ -1,0 +1,1 @@
+"""What changed: one Redis stream, read once per web process, fanned out to one event stream per visible tab."""

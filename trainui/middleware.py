@@ -1,0 +1,59 @@
+"""Two guards for every request: a bound on its body, and a login for everything that is not meant for strangers."""
+
+from collections.abc import Callable
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.http import urlencode
+
+from trainui import problems
+
+OPEN_PREFIXES = ("/sign-in", "/static/", "/livez", "/readyz")
+# These authenticate by themselves: REST by token or session, the progress endpoints by the job's token.
+SELF_AUTHENTICATING = ("/api/", "/progress/")
+UPLOADS = "/progress/"  # artifacts are streamed and bounded by ARTIFACT_MAX_BYTES
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class BodyLimitMiddleware:
+    """Answers 413 to a body over BODY_MAX_BYTES before anything parses it."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not request.path.startswith(UPLOADS) and length.isdigit() and int(length) > settings.BODY_MAX_BYTES:
+            return problems.error_response(
+                request,
+                413,
+                "too_large",
+                f"The request has {int(length):,} bytes; {settings.BODY_MAX_BYTES:,} are allowed.",
+            )
+        return self.get_response(request)
+
+
+class LoginRequiredMiddleware:
+    """Sends whoever is not signed in to the sign-in page; only health, static files and sign-in itself are open."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path.startswith(OPEN_PREFIXES + SELF_AUTHENTICATING) or request.user.is_authenticated:
+            return self.get_response(request)
+        target = f"{settings.LOGIN_URL}?{urlencode({'next': request.get_full_path()})}"
+        if getattr(request, "htmx", None) or request.headers.get("HX-Request") == "true":
+            return HttpResponse(status=204, headers={"HX-Redirect": target})
+        return redirect(target)
+
+
+__all__ = ["BodyLimitMiddleware", "LoginRequiredMiddleware", "iscoroutinefunction", "markcoroutinefunction"]
