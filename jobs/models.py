@@ -99,12 +99,13 @@ class TrainJobDetail(models.Model):
     runtime = models.JSONField(null=True, blank=True)  # its own copy of the runtime, by services or the first reconcile
     blueprint = models.CharField(max_length=253, blank=True, default="")
     parameters = models.JSONField(default=dict, blank=True)  # values of the form, for clone
-    token_hash = models.CharField(max_length=64, blank=True, default="")  # of the job's progress token, by reconcile
     objects_built = models.JSONField(
         default=list, blank=True
     )  # children as last applied, secrets left out, by reconcile
     state = models.JSONField(default=dict, blank=True)  # JobState as JSON, by reconcile
-    build_findings = models.JSONField(default=list, blank=True)
+    trainer_status = models.JSONField(
+        null=True, blank=True
+    )  # Kubeflow's trainerStatus as last reported, by the progress endpoint
     push_error = models.JSONField(null=True, blank=True)  # {at, attempts, message}
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ import dj_database_url
 from trainui.env import BadSetting, Env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = Env()
+ENV = env = Env()
 
 DATA_DIR = Path(
     env.text(

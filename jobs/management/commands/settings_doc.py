@@ -1,0 +1,18 @@
+"""`manage.py settings_doc`: the table of environment variables in README."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    """Prints every variable that trainui.settings reads, as a Markdown table."""
+
+    help = "Print the environment variables as a Markdown table."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the table."""
+        self.stdout.write("| variable | kind | default | what it does |\n|---|---|---|---|")
+        for v in settings.ENV.variables:
+            self.stdout.write(f"| `{v.name}` | {v.kind} | {v.default} | {v.help} |")

@@ -1,0 +1,26 @@
+"""Rings a worker for a job. A lost ring costs one sweep: what counts is the row's `due_at`."""
+
+import logging
+import uuid
+
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from jobs.models import TrainJob
+
+log = logging.getLogger(__name__)
+
+
+def ring(job_id: uuid.UUID) -> None:
+    """Ask a worker to reconcile a job now."""
+    from jobs.reconcile.tasks import reconcile  # the task imports this module's users
+
+    try:
+        reconcile.apply_async((str(job_id),), retry=False)
+    except (OperationalError, OSError) as error:
+        log.warning("the broker does not answer (%s); the sweep will find job %s", error, job_id)
+
+
+def ring_on_commit(job: TrainJob) -> None:
+    """Ring once the current transaction is committed, so that the worker sees the row."""
+    transaction.on_commit(lambda: ring(job.pk))

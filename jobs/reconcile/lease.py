@@ -1,0 +1,57 @@
+"""Leases in the database: one holder at a time, each with a token that fences off whoever held it before."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from jobs.models import Lease, TrainJob
+
+JOB_LEASE = timedelta(seconds=60)  # longer than any reconcile, whose calls have time-outs below it
+LEADER_LEASE = timedelta(seconds=15)
+
+
+@contextmanager
+def job_lease(job_id: uuid.UUID | str) -> Iterator[uuid.UUID | None]:
+    """Hold a job's lease for the block; yields its token, or None when another worker holds it."""
+    token, now = uuid.uuid4(), timezone.now()
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    if not TrainJob.objects.filter(free, pk=job_id).update(lease_token=token, lease_until=now + JOB_LEASE):
+        yield None
+        return
+    try:
+        yield token
+    finally:
+        TrainJob.objects.filter(pk=job_id, lease_token=token).update(lease_token=None, lease_until=None)
+
+
+def guarded(job_id: uuid.UUID, token: uuid.UUID, **columns: object) -> bool:
+    """Write columns of a job while the lease is still ours; False when it is not, and nothing is written."""
+    return bool(TrainJob.objects.filter(pk=job_id, lease_token=token).update(**columns))
+
+
+class Leadership:
+    """Leadership of a named task. `renew` often; whoever stops renewing loses it after LEADER_LEASE."""
+
+    def __init__(self, name: str, holder: str) -> None:
+        self.name = name
+        self.holder = holder
+        self.token = uuid.uuid4()
+        Lease.objects.get_or_create(name=name)
+
+    def renew(self, now: datetime | None = None) -> bool:
+        """Take or keep the lead; True when we have it."""
+        now = now or timezone.now()
+        mine_or_free = Q(token=self.token) | Q(until__isnull=True) | Q(until__lt=now)
+        return bool(
+            Lease.objects.filter(mine_or_free, name=self.name).update(
+                token=self.token, holder=self.holder, until=now + LEADER_LEASE
+            )
+        )
+
+    def resign(self) -> None:
+        """Give the lead up at once."""
+        Lease.objects.filter(name=self.name, token=self.token).update(until=None, token=None)

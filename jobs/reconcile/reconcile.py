@@ -1,0 +1,285 @@
+"""One pass over one TrainJob, under its lease: intent into the cluster, children as built, state into the row. Level-triggered and idempotent."""
+
+import logging
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Case, F, Value, When
+from django.utils import timezone
+
+from jobs import builders
+from jobs.models import TrainJob, TrainJobDetail
+from jobs.reconcile import children, retire
+from jobs.reconcile.desired import NotYet, desired
+from jobs.reconcile.doorbell import ring
+from jobs.reconcile.kube_events import creation_failed
+from jobs.reconcile.lease import guarded, job_lease
+from jobs.reconcile.masking import mask
+from jobs.reconcile.mirror import Mirror, events_of
+from jobs.reconcile.outcome import columns, observed, status_patch
+from jobs.reconcile.push import NameTaken, find_own, push
+from jobs.state.model import JobState
+from runtimes.spec.findings import Finding
+from trainui.cluster import kinds
+from trainui.cluster.client import Cluster, Object
+from trainui.cluster.connection import connect
+from trainui.cluster.errors import ClusterError, Conflict, Invalid, NotFound
+from trainui.events.changes import Change, publish
+
+log = logging.getLogger(__name__)
+FIRST_RETRY_SECONDS = 1.0
+LAST_RETRY_SECONDS = 60.0
+
+
+@dataclass
+class Pass:
+    """One pass: what it knows and what it found out."""
+
+    job: TrainJob
+    token: uuid.UUID
+    now: datetime
+    mirror: Mirror
+    cluster: Cluster | None = None
+    trainjob: Object | None = None
+    findings: list[Finding] = field(default_factory=list)
+    trouble: str = ""  # a failure that may pass, said to the user and tried again
+    recheck_at: datetime | None = None
+    detail: dict[str, Any] = field(default_factory=dict)  # columns of the detail row to write
+
+    @property
+    def name(self) -> str:
+        return self.job.name
+
+    def look_again(self, at: datetime | None) -> None:
+        """Remember the earliest time at which to look again."""
+        if at is not None and (self.recheck_at is None or at < self.recheck_at):
+            self.recheck_at = at
+
+
+def reconcile_job(job_id: uuid.UUID | str) -> None:
+    """Bring one job forward as far as it goes now. Does nothing while another worker holds its lease."""
+    with job_lease(job_id) as token:
+        if token is None:
+            return
+        job = TrainJob.objects.select_related("detail", "project").get(pk=job_id)
+        seen_due = job.due_at
+        this = Pass(job, token, timezone.now(), Mirror.of(job))
+        try:
+            _forward(this)
+        except ClusterError as error:
+            _postpone(this, error)
+        gone = _write(this, seen_due)
+    if not gone and TrainJob.objects.filter(pk=job_id, due_at__lte=timezone.now()).exists():
+        ring(job.pk)  # something changed while we worked and its ring found our lease
+
+
+def _forward(this: Pass) -> None:
+    job = this.job
+    if job.finished and not job.live:
+        return
+    if job.uid is None and not _bring_in(this):
+        return
+    this.trainjob = this.trainjob or this.mirror.one(kinds.TRAIN_JOB, job.name)
+    if this.trainjob is None or this.trainjob["metadata"]["uid"] != job.uid:
+        this.trainjob = _read(this)
+    if (
+        this.trainjob is None
+        or this.trainjob["metadata"]["uid"] != job.uid
+        or this.trainjob["metadata"].get("deletionTimestamp")
+    ):
+        return
+    if job.cancel_requested_at:
+        _delete(this)
+        return
+    _apply_suspend(this)
+    _apply_children(this)
+
+
+def _bring_in(this: Pass) -> bool:
+    """See to it that the TrainJob is in the cluster; False when it never will be, or was withdrawn."""
+    job = this.job
+    if job.finished:
+        return False
+    this.cluster = connect(settings.KUBECONFIG)
+    try:
+        if job.cancel_requested_at:
+            found = find_own(this.cluster, job) if job.attempts else None
+            if found is None:
+                return False
+            job.uid = found["metadata"]["uid"]
+            guarded(job.pk, this.token, uid=job.uid)
+            this.trainjob = found
+        else:
+            this.trainjob = push(this.cluster, job, this.token, this.now)
+    except NameTaken as error:
+        this.findings = [
+            Finding("metadata.name", "name_taken", f"{error}: choose another name, or delete that one first.")
+        ]
+        return False
+    except Invalid as error:
+        this.findings = [
+            Finding(str(c.get("field", "")), str(c.get("reason", "invalid")), str(c.get("message", error.message)))
+            for c in error.causes
+        ] or [Finding("", "refused", error.message)]
+        return False
+    return True
+
+
+def _read(this: Pass) -> Object | None:
+    this.cluster = this.cluster or connect(settings.KUBECONFIG)
+    try:
+        return this.cluster.get(kinds.TRAIN_JOB, this.job.namespace, this.job.name)
+    except NotFound:
+        return None
+
+
+def _delete(this: Pass) -> None:
+    this.cluster = this.cluster or connect(settings.KUBECONFIG)
+    try:
+        this.cluster.delete(kinds.TRAIN_JOB, this.job.namespace, this.name, propagation="Foreground", uid=this.job.uid)
+    except (NotFound, Conflict):  # gone, or another one has the name by now
+        this.trainjob = None
+        return
+    this.trainjob = _read(this)
+
+
+def _apply_suspend(this: Pass) -> None:
+    assert this.trainjob is not None
+    wanted = this.job.desired_suspend
+    if wanted is None:
+        return
+    if bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
+        this.cluster = this.cluster or connect(settings.KUBECONFIG)
+        this.trainjob = this.cluster.merge_patch(
+            kinds.TRAIN_JOB, this.job.namespace, this.name, {"spec": {"suspend": wanted}}
+        )
+    # Services write this column; it is taken back only while it still says what was just done.
+    TrainJob.objects.filter(pk=this.job.pk, lease_token=this.token, desired_suspend=wanted).update(desired_suspend=None)
+
+
+def _apply_children(this: Pass) -> None:
+    assert this.trainjob is not None
+    over = this.job.finished or _terminal(this.trainjob)
+    try:
+        built = [] if over else _build(this)
+    except NotYet as wait:
+        this.trouble = str(wait)
+        this.look_again(this.now + timedelta(seconds=10))
+        return
+    except builders.BuildError as error:
+        this.findings = error.findings
+        return
+    todo = children.plan(built, this.mirror, this.job.detail.applied, this.trainjob["metadata"]["uid"], this.now)
+    this.look_again(todo.recheck_at)
+    if todo.empty:
+        this.detail["applied"] = todo.applied
+    else:
+        _carry_out(this, todo)
+
+
+def _build(this: Pass) -> list[Object]:
+    assert this.trainjob is not None
+    wanted = desired(this.job, this.trainjob, this.token)
+    this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang}
+    this.detail["objects_built"] = [mask(obj) for obj in wanted.objects]
+    return wanted.objects
+
+
+def _carry_out(this: Pass, todo: children.Plan) -> None:
+    live = _read(this)  # a stale mirror must not run a finished or deleted job again
+    this.trainjob = live
+    if (
+        live is None
+        or live["metadata"]["uid"] != this.job.uid
+        or live["metadata"].get("deletionTimestamp")
+        or (todo.apply and _terminal(live))
+    ):
+        return
+    assert this.cluster is not None
+    try:
+        this.detail["applied"] = children.carry_out(this.cluster, todo, this.now)
+    except ClusterError as error:
+        if error.retryable:
+            raise
+        this.trouble = str(error)
+        this.look_again(this.now + timedelta(seconds=LAST_RETRY_SECONDS / 4))
+        creation_failed(this.cluster, live, this.trouble)
+
+
+def _terminal(trainjob: Object) -> bool:
+    conditions = (trainjob.get("status") or {}).get("conditions") or []
+    return any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in conditions)
+
+
+def _postpone(this: Pass, error: ClusterError) -> None:
+    """Note a failed call for the user and come back later."""
+    log.warning("job %s: %s", this.job, error)
+    before = this.job.detail.push_error or {}
+    attempts = int(before.get("attempts", 0)) + 1
+    this.detail["push_error"] = {"time": this.now.isoformat(), "attempts": attempts, "text": str(error)}
+    this.trouble = str(error)
+    pause = timedelta(seconds=error.retry_after) if error.retry_after else _pause(attempts)
+    this.look_again(this.now + pause)
+
+
+def _pause(attempts: int) -> timedelta:
+    return timedelta(seconds=min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(max(attempts - 1, 0), 8)))
+
+
+def _write(this: Pass, seen_due: datetime | None) -> bool:
+    """Observe, write conditions to the cluster and derived columns to the row; True when the row itself was removed."""
+    job = this.job
+    if not this.trouble and job.detail.push_error:
+        this.detail["push_error"] = None
+    state = observed(this, events_of(job))
+    if this.trainjob is not None:
+        _write_status(this, state)
+    gone = this.trainjob is None and state.finished
+    if gone and job.delete_requested_at:
+        retire.purge(job)
+        _publish(this, state)
+        return True
+    recheck = _earliest(state.recheck_at, this.recheck_at)
+    derived = columns(this, state, live=not gone)
+    # A change that came while we worked has moved `due_at`: it stays due.
+    due = (
+        Case(When(due_at=seen_due, then=Value(recheck)), default=F("due_at")) if seen_due else (recheck or F("due_at"))
+    )
+    if guarded(job.pk, this.token, due_at=due, **derived):
+        this.detail["state"] = state.as_dict()
+        TrainJobDetail.objects.filter(pk=job.pk).update(**this.detail)
+        if gone or state.finished:
+            retire.release(job)
+        if (
+            any(getattr(job, name) != value for name, value in derived.items() if name != "reconciled_at")
+            or this.job.detail.state != this.detail["state"]
+        ):
+            _publish(this, state)
+    return False
+
+
+def _write_status(this: Pass, state: JobState) -> None:
+    assert this.trainjob is not None
+    patch = status_patch(this.trainjob, state, this.job.detail.trainer_status)
+    if patch is None or this.trainjob["metadata"].get("deletionTimestamp"):
+        return
+    try:
+        this.cluster = this.cluster or connect(settings.KUBECONFIG)
+        this.cluster.merge_patch(kinds.TRAIN_JOB, this.job.namespace, this.name, patch, subresource="status")
+    except NotFound:
+        return
+    except ClusterError as error:
+        _postpone(this, error)
+
+
+def _publish(this: Pass, state: JobState) -> None:
+    data = {"phase": state.phase, "name": this.job.name}
+    publish(Change("job-changed", str(this.job.project_id), str(this.job.pk), data))
+
+
+def _earliest(text: str | None, other: datetime | None) -> datetime | None:
+    at = datetime.fromisoformat(text) if text else None
+    return min((t for t in (at, other) if t is not None), default=None)

@@ -1,0 +1,36 @@
+"""Celery's side: three-line tasks. A lost or doubled message costs nothing."""
+
+import logging
+
+from celery import shared_task
+from django.utils import timezone
+
+from jobs.models import TrainJob
+from jobs.reconcile.doorbell import ring
+from jobs.reconcile.reconcile import reconcile_job
+
+log = logging.getLogger(__name__)
+SWEEP_BATCH = 500
+
+
+@shared_task(name="jobs.reconcile.tasks.reconcile")
+def reconcile(job_id: str) -> None:
+    """Reconcile one job; a job deleted in the meantime is no failure."""
+    try:
+        reconcile_job(job_id)
+    except TrainJob.DoesNotExist:
+        log.info("job %s is gone", job_id)
+
+
+@shared_task(name="jobs.reconcile.tasks.sweep")
+def sweep() -> None:
+    """Ring for every job that is due and that nobody holds: finds what a lost message left."""
+    now = timezone.now()
+    due = (
+        TrainJob.objects.filter(due_at__lte=now)
+        .exclude(lease_until__gt=now)
+        .order_by("due_at")
+        .values_list("pk", flat=True)
+    )
+    for job_id in due[:SWEEP_BATCH]:
+        ring(job_id)

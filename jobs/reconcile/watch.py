@@ -1,0 +1,142 @@
+"""Watch: what the cluster has goes into the mirror, in batches, and jobs that are concerned become due.
+
+Reflector threads put what they see into one queue; one writer thread empties it, some hundred events or 50 ms at a time, one transaction
+each. A batch that cannot be written is tried again, so nothing is lost.
+"""
+
+import logging
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, close_old_connections, transaction
+from django.utils import timezone
+
+from jobs.models import WatchState
+from jobs.reconcile.doorbell import ring
+from jobs.reconcile.mirror_writer import MirrorWriter
+from runtimes.tasks import ring_runtimes
+from trainui.cluster import kinds
+from trainui.cluster.client import Object
+from trainui.cluster.kinds import Kind
+from trainui.events.changes import publish
+
+log = logging.getLogger(__name__)
+WATCHED = (
+    kinds.CLUSTER_TRAINING_RUNTIME,
+    kinds.TRAINING_RUNTIME,
+    kinds.TRAIN_JOB,
+    kinds.JOB_SET,
+    kinds.JOB,
+    kinds.POD,
+    kinds.POD_GROUP,
+    kinds.COSCHEDULING_POD_GROUP,
+    kinds.VOLCANO_POD_GROUP,
+    kinds.CONFIG_MAP,
+    kinds.SECRET,
+    kinds.EVENT,
+    kinds.NODE,
+)
+SELECTORS = {kinds.CONFIG_MAP: "trainui.dev/trainjob", kinds.SECRET: "trainui.dev/trainjob"}  # only children of ours
+QUEUE_LIMIT = 10_000
+BATCH = 300
+GATHER_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One entry of the queue: an event, or with type REPLACE everything there is."""
+
+    kind: Kind
+    type: str
+    objects: list[Object]
+    resource_version: str = ""
+    problem: str = ""
+
+
+class MirrorSink:
+    """The reflectors' sink: a bounded queue, so that a slow database slows the watch down instead of filling memory."""
+
+    def __init__(self) -> None:
+        self.queue: queue.Queue[Seen] = queue.Queue(QUEUE_LIMIT)
+
+    def replace(self, kind: Kind, items: list[Object], resource_version: str) -> None:
+        """Queue everything there is of a kind."""
+        self.queue.put(Seen(kind, "REPLACE", items, resource_version))
+
+    def event(self, kind: Kind, type: str, obj: Object) -> None:
+        """Queue one event."""
+        self.queue.put(Seen(kind, type, [obj], obj["metadata"]["resourceVersion"]))
+
+    def alive(self, kind: Kind, problem: str = "") -> None:
+        """Queue a sign of life, or what keeps the watch from living."""
+        self.queue.put(Seen(kind, "ALIVE", [], problem=problem))
+
+
+class Writer(threading.Thread):
+    """Empties the queue into the database; the only writer of the mirror.
+
+    pods_changed: called after each batch with the ids of jobs whose pods changed (log capture listens).
+    """
+
+    def __init__(self, sink: MirrorSink, stop: threading.Event, pods_changed: Callable[[set[uuid.UUID]], None]) -> None:
+        super().__init__(name="mirror-writer", daemon=True)
+        self.sink = sink
+        self.stop = stop
+        self.pods_changed = pods_changed
+        self.writer = MirrorWriter()
+
+    def run(self) -> None:
+        """Write until stopped and the queue is empty."""
+        while not (self.stop.is_set() and self.sink.queue.empty()):
+            batch = self._gather()
+            while batch:
+                try:
+                    self._write(batch)
+                    break
+                except DatabaseError:
+                    log.exception("the mirror cannot be written, trying again")
+                    close_old_connections()
+                    if self.stop.wait(1.0):
+                        return
+
+    def _gather(self) -> list[Seen]:
+        try:
+            batch = [self.sink.queue.get(timeout=0.5)]
+        except queue.Empty:
+            return []
+        deadline = time.monotonic() + GATHER_SECONDS
+        while len(batch) < BATCH and (left := deadline - time.monotonic()) > 0:
+            try:
+                batch.append(self.sink.queue.get(timeout=left))
+            except queue.Empty:
+                break
+        return batch
+
+    def _write(self, batch: list[Seen]) -> None:
+        with transaction.atomic():
+            result = self.writer.write([(s.kind, s.type, s.objects) for s in batch if s.type != "ALIVE"])
+            self._note_life(batch)
+        for job_id in result.due:
+            ring(job_id)
+        if result.runtimes:
+            ring_runtimes()
+        publish(*result.changes)
+        self.pods_changed(result.pods)
+
+    def _note_life(self, batch: list[Seen]) -> None:
+        now = timezone.now()
+        newest: dict[str, dict[str, Any]] = {}
+        for seen in batch:
+            state = newest.setdefault(seen.kind.key, {"alive_at": now})
+            state["problem"] = seen.problem[:500]
+            if seen.problem:
+                state.pop("alive_at", None)
+            if seen.type == "REPLACE":
+                state |= {"listed_at": now, "resource_version": seen.resource_version}
+        for key, state in newest.items():
+            WatchState.objects.update_or_create(kind=key, defaults=state)

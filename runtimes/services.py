@@ -1,0 +1,55 @@
+"""Changing the catalog: loading blueprints, and what a catalog admin may do to one."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+
+from runtimes.models import Runtime
+from runtimes.spec.blueprint import load_blueprint
+from runtimes.sync import sync_runtime
+from trainui.accounts.models import User
+from trainui.accounts.permissions import require
+from trainui.audit.services import record
+from trainui.events.changes import Change, publish_on_commit
+
+BLUEPRINTS_DIR = Path(settings.BASE_DIR) / "runtimes" / "blueprints"
+
+
+def load_blueprints(folder: Path = BLUEPRINTS_DIR) -> list[Runtime]:
+    """Load every blueprint file of a folder into the catalog; a blueprint whose file is gone becomes an ordinary runtime.
+
+    Raises BlueprintError, which names the file's field, before anything is stored.
+    """
+    loaded = [(load_blueprint(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yaml"))]
+    rows = []
+    with transaction.atomic():
+        for blueprint, path in loaded:
+            values = {
+                "managed": True,
+                "title": blueprint.card.title,
+                "summary": blueprint.card.summary,
+                "framework": blueprint.card.framework,
+                "position": blueprint.card.position,
+                "card": blueprint.card.as_dict(),
+                "parameters": [p.as_dict() for p in blueprint.parameters],
+                "manifest": blueprint.runtime,
+                "source": path.read_text(encoding="utf-8"),
+            }
+            row, _ = Runtime.objects.update_or_create(kind=Runtime.CLUSTER_KIND, namespace="", name=blueprint.name, defaults=values)
+            rows.append(row)
+        names = [row.name for row in rows]
+        Runtime.objects.filter(managed=True, kind=Runtime.CLUSTER_KIND).exclude(name__in=names).update(managed=False)
+        publish_on_commit(Change("runtime-changed", "", "catalog"))
+    return rows
+
+
+def restore(user: User, row: Runtime) -> Runtime:
+    """Put a drifted blueprint's runtime back to what the blueprint says; jobs that exist keep their own copy.
+
+    Raises PermissionDenied for all but catalog admins.
+    """
+    require(user, "curate", "catalog")
+    record(user, "runtime.restore", row)
+    sync_runtime(row, overwrite=True)
+    return row

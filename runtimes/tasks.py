@@ -1,0 +1,24 @@
+"""Celery's side of the catalog."""
+
+import logging
+
+from celery import shared_task
+from kombu.exceptions import OperationalError
+
+from runtimes.sync import sync_runtimes
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="runtimes.tasks.sweep")
+def sweep() -> None:
+    """Bring blueprints into the cluster and note which were edited there."""
+    sync_runtimes()
+
+
+def ring_runtimes() -> None:
+    """Ask a worker to sync now; a lost ring costs one sweep."""
+    try:
+        sweep.apply_async(retry=False)
+    except (OperationalError, OSError) as error:
+        log.warning("the broker does not answer (%s); the sweep will sync runtimes", error)
