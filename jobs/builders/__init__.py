@@ -2,6 +2,7 @@
 
 from .build import build as build
 from .build import expected as expected
+from .build import needs_keys as needs_keys
 from .build import needs_ssh_key as needs_ssh_key
 from .capabilities import Capabilities as Capabilities
 from .capabilities import Progress as Progress

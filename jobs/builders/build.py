@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from jobs.spec.names import PodCount, budget_of, over_budget
+
 from . import counts
 from .capabilities import Capabilities
 from .containers import pod_spec, role
@@ -39,11 +41,19 @@ def _drafted(
     policy.set_counts(draft, who)
     apply_resources(draft, who)
     apply_trainer(draft, who, keep_command=policy.owns_command(draft))
-    apply_initializers(draft)
+    apply_initializers(draft, who)
+    _check_name(draft)
     policy.configure(draft, who)
     add_progress(draft, who)
     gang = add_gang(draft, who, policy.edge_dropped)
     return draft, who, gang
+
+
+def _check_name(draft: Draft) -> None:
+    """Refuse a name from which no valid pod name can be made: such a job would never start, and nothing would say why."""
+    pods = [PodCount(str(job.get("name")), counts.replicas(job), counts.pods(job)) for job in draft.jobs]
+    if found := over_budget(draft.name, budget_of(pods)):
+        raise BuildError(found)
 
 
 def build(trainjob: Obj, runtime: Obj, capabilities: Capabilities, keys: Keys | None = None) -> list[Obj]:
@@ -81,6 +91,11 @@ def expected(trainjob: Obj, runtime: Obj, capabilities: Capabilities) -> Obj:
         if counts.total(job)
     ]
     return {"replicated_jobs": jobs, "gang": gang_record(draft, gang)}
+
+
+def needs_keys(runtime: Obj) -> bool:
+    """Return whether jobs of a runtime have a Secret with key material of their own (`<job>-mpi-ssh-auth`, `<job>-flux-curve`)."""
+    return policy_of(runtime).needs_keys
 
 
 def needs_ssh_key(runtime: Obj) -> bool:

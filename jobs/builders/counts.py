@@ -44,10 +44,13 @@ def keep_template_counts(draft: Draft) -> None:
 def set_trainer_counts(draft: Draft, who: Roles) -> None:
     """Give the trainer's jobs as many pods as there are nodes.
 
-    A runtime without mlPolicy keeps the count of its template unless the TrainJob names one.
+    A runtime without mlPolicy keeps the count of its template unless the TrainJob names one. The TrainJob's number is
+    that of the first trainer job; others keep the runtime's (conformance obj-plain-027).
     """
     has_policy = (draft.runtime.get("spec") or {}).get("mlPolicy") is not None
-    for job in who.trainers:
-        if has_policy or draft.requested_nodes:
+    for place, job in enumerate(who.trainers):
+        if place == 0 and draft.requested_nodes:
             set_pods(job, draft.nodes)
+        elif has_policy:
+            set_pods(job, draft.runtime_nodes)
         job["replicas"] = 1

@@ -131,7 +131,12 @@ class Draft:
     @property
     def nodes(self) -> int:
         """The number of nodes: what the TrainJob asks for, else the runtime's, else 1."""
-        return self.requested_nodes or _positive(self.ml_policy.get("numNodes"), "spec.mlPolicy.numNodes") or 1
+        return self.requested_nodes or self.runtime_nodes
+
+    @property
+    def runtime_nodes(self) -> int:
+        """The number of nodes the runtime names, else 1."""
+        return _positive(self.ml_policy.get("numNodes"), "spec.mlPolicy.numNodes") or 1
 
     @property
     def procs_per_node(self) -> int | None:

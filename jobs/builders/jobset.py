@@ -1,15 +1,43 @@
 """The JobSet of a job, from its finished draft."""
 
-from .containers import Obj
+from .containers import Obj, all_containers, pod_spec
 from .draft import Draft
+
+_EMPTY_IS_ABSENT = (
+    "priorityClassName",
+    "runtimeClassName",
+    "schedulerName",
+    "serviceAccountName",
+    "nodeName",
+    "subdomain",
+)
+
+
+def _canonical(spec: Obj) -> Obj:
+    """Write a JobSet spec as a typed client does, so that applying it twice changes nothing.
+
+    Texts and indices whose empty value means "not set" are left out; the divisor that the API server fills in is there.
+    """
+    if coordinator := spec.get("coordinator"):
+        spec["coordinator"] = {key: value for key, value in coordinator.items() if value != 0}
+    for job in spec["replicatedJobs"]:
+        pod = pod_spec(job)
+        for key in _EMPTY_IS_ABSENT:
+            if pod.get(key) == "":
+                del pod[key]
+        for target in all_containers(pod):
+            for entry in target.get("env") or []:
+                if field := (entry.get("valueFrom") or {}).get("resourceFieldRef"):
+                    field.setdefault("divisor", "0")
+    return spec
 
 
 def jobset(draft: Draft) -> Obj:
     """Return the JobSet to apply: the runtime's template with everything that was built into it."""
     metadata = draft.template.get("metadata") or {}
-    result = draft.child("jobset.x-k8s.io/v1alpha2", "JobSet", draft.name, spec=dict(draft.template["spec"]))
+    spec = _canonical(draft.template["spec"])
+    result = draft.child("jobset.x-k8s.io/v1alpha2", "JobSet", draft.name, spec={**spec, "suspend": draft.suspended})
     for kind in ("labels", "annotations"):
         if merged := {**(metadata.get(kind) or {}), **result["metadata"].get(kind, {})}:
             result["metadata"][kind] = merged
-    result["spec"]["suspend"] = draft.suspended
     return result

@@ -1,5 +1,7 @@
 """MPI: one launcher, nodes that run sshd, a host list, an SSH key, and the environment mpirun reads."""
 
+from jobs.spec.accelerators import device_count
+
 from . import hostfile
 from .containers import INITIALIZERS, NODE, Obj, add_volume, container, mount, pod_spec, private_mode, role, set_env
 from .containers import value_env as values
@@ -7,7 +9,6 @@ from .counts import pods, replicas, set_pods
 from .draft import Draft, Roles
 from .errors import BuildError
 from .keys import encoded
-from .resources import accelerators
 
 LAUNCHER = "launcher"
 HOSTFILE_PATH = "/etc/mpi"
@@ -119,7 +120,7 @@ def slots(draft: Draft, who: Roles) -> int:
         )
     if asked := draft.procs_per_node:
         return asked
-    found = max((accelerators(target.get("resources")) for target in who.rank_containers), default=0)
+    found = max((device_count(target.get("resources")) for target in who.rank_containers), default=0)
     return found if runtime == 1 and found > 1 else runtime
 
 

@@ -10,21 +10,25 @@ from .resources import complete_extended, merge_resources
 def apply_trainer(draft: Draft, who: Roles, *, keep_command: bool) -> None:
     """Put the trainer's image, command, args and env into its containers; image and env also into the followers'.
 
+    An empty list of command or args clears the runtime's. Without a job that is labelled trainer nothing is applied.
     keep_command: leave the runtime's command, because the policy rewrites it.
     """
     trainer = draft.trainer
+    if not draft.with_role("trainer"):
+        return
+    env = [entry if "valueFrom" in entry else {"value": "", **entry} for entry in trainer.get("env") or []]
     for job in [*who.trainers, *who.followers]:
         target = who.main(job)
         if target is None:
             continue
         if trainer.get("image"):
             target["image"] = trainer["image"]
-        set_env(target, trainer.get("env") or [])
+        set_env(target, env)
         if any(job is other for other in who.followers):
             continue
-        if trainer.get("command") and not keep_command:
+        if trainer.get("command") is not None and not keep_command:
             target["command"] = copy.copy(trainer["command"])
-        if trainer.get("args"):
+        if trainer.get("args") is not None:
             target["args"] = copy.copy(trainer["args"])
 
 

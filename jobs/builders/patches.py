@@ -26,15 +26,16 @@ MERGE_KEYS = {
 def strategic_merge(original: Any, patch: Any) -> Any:
     """Return `original` with `patch` merged in by the rules of Kubernetes' strategic merge patch.
 
-    Maps merge by key, null removes, lists with a merge key merge by element, other lists are replaced.
+    Maps merge by key, lists with a merge key merge by element, other lists are replaced. A null changes nothing: the API
+    server drops it from a typed field before anyone could read it as a removal.
     """
     if not isinstance(original, dict) or not isinstance(patch, dict):
         return copy.deepcopy(patch)
     merged: Obj = dict(original)
     for key, value in patch.items():
         if value is None:
-            merged.pop(key, None)
-        elif isinstance(value, list) and isinstance(merged.get(key), list) and key in MERGE_KEYS:
+            continue
+        if isinstance(value, list) and isinstance(merged.get(key), list) and key in MERGE_KEYS:
             merged[key] = _merge_lists(merged[key], value, MERGE_KEYS[key])
         else:
             merged[key] = strategic_merge(merged.get(key), value)

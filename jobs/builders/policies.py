@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import jax, mpi, plain, torch, torchtune, xgboost
+from . import flux, jax, mpi, plain, torch, torchtune, xgboost
 from .containers import Obj
 from .counts import set_trainer_counts
 from .draft import Draft, Roles
@@ -19,7 +19,7 @@ class Policy:
 
     roles: which replicated jobs do what. set_counts: pods of each. configure: environment, ports, volumes, children.
     owns_command: the policy writes the container's command itself. edge_dropped: called with the replicated job whose
-    Ready dependency the gang had to drop.
+    Ready dependency the gang had to drop. needs_keys: it makes a Secret with key material, needs_ssh_key: an SSH key.
     """
 
     roles: Callable[[Draft], Roles]
@@ -27,6 +27,7 @@ class Policy:
     set_counts: Callable[[Draft, Roles], None] = set_trainer_counts
     owns_command: Callable[[Draft], bool] = lambda draft: False
     edge_dropped: Callable[[Draft, Roles, str], None] = _nothing
+    needs_keys: bool = False
     needs_ssh_key: bool = False
 
 
@@ -34,9 +35,17 @@ PLAIN = Policy(plain.roles, plain.configure)
 
 POLICIES: dict[str, Policy] = {
     "torch": Policy(torch.roles, torch.configure, owns_command=torchtune.is_torchtune),
-    "mpi": Policy(mpi.roles, mpi.configure, mpi.set_counts, edge_dropped=mpi.wait_in_container, needs_ssh_key=True),
+    "mpi": Policy(
+        mpi.roles,
+        mpi.configure,
+        mpi.set_counts,
+        edge_dropped=mpi.wait_in_container,
+        needs_keys=True,
+        needs_ssh_key=True,
+    ),
     "jax": Policy(jax.roles, jax.configure),
     "xgboost": Policy(xgboost.roles, xgboost.configure),
+    "flux": Policy(flux.roles, flux.configure, needs_keys=True),
 }
 
 

@@ -1,19 +1,14 @@
-"""What containers and pods ask for: merge, accelerators, CPU count, and the request of a whole pod."""
+"""What containers and pods ask for: the merge of runtime and TrainJob, and the request of a whole pod."""
 
 import copy
-import re
 from collections.abc import Iterable
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 from typing import Any
 
 from runtimes.spec.quantities import format_quantity, is_byte_resource, is_extended_resource, parse
 
 Obj = dict[str, Any]
 Amounts = dict[str, Decimal]
-
-# Devices that do a rank's computing. Slices of one device's memory or cores (`aliyun.com/gpu-mem`) are not devices.
-_ACCELERATOR = re.compile(r"gpu|/mig-|/tpu|gaudi|ascend|/neuron|/npu|/mlu|/dcu")
-_PART_OF_DEVICE = re.compile(r"mem|core|percent|bandwidth")
 
 
 def merge_resources(base: Obj | None, override: Obj | None) -> Obj:
@@ -50,25 +45,6 @@ def effective_requests(resources: Obj | None) -> Amounts:
     """Return what the scheduler counts for a container: the request, else the limit, of each resource."""
     both = {**((resources or {}).get("limits") or {}), **((resources or {}).get("requests") or {})}
     return {name: parse(value) for name, value in both.items()}
-
-
-def accelerators(resources: Obj | None) -> int:
-    """Return how many accelerators of any maker a container gets (GPU, MIG slice, TPU, Gaudi, Ascend, ...)."""
-    count = 0
-    for name, amount in effective_requests(resources).items():
-        lower = name.lower()
-        if _ACCELERATOR.search(lower) and not _PART_OF_DEVICE.search(lower.rpartition("/")[2]):
-            count += int(amount)
-    return count
-
-
-def cpu_count(resources: Obj | None) -> int:
-    """Return the CPUs of a container, rounded up: the request unless it is zero, else the limit; 0 if none is set."""
-    for kind in ("requests", "limits"):
-        value = parse(((resources or {}).get(kind) or {}).get("cpu", 0))
-        if value:
-            return int(value.to_integral_value(ROUND_CEILING))
-    return 0
 
 
 def add(amounts: Iterable[Amounts]) -> Amounts:

@@ -25,8 +25,9 @@ def snapshot_name(job: str) -> str:
 def snapshot_data(runtime: Obj) -> dict[str, str]:
     """Return the `data` of the snapshot: the runtime as YAML, without what the API server adds."""
     metadata = {key: value for key, value in (runtime.get("metadata") or {}).items() if key not in _SERVER_FIELDS}
-    kept = {key: runtime[key] for key in ("apiVersion", "kind", "spec") if key in runtime}
-    text: str = yaml.dump({**kept, "metadata": metadata}, Dumper=_DUMPER, sort_keys=True, allow_unicode=True)
+    kept: Obj = {key: runtime[key] for key in ("apiVersion", "kind", "spec") if key in runtime}
+    kept["metadata"] = metadata
+    text: str = yaml.dump(kept, Dumper=_DUMPER, sort_keys=True, allow_unicode=True)
     return {KEY: text}
 
 

@@ -1,10 +1,11 @@
 """torchrun: the PET_* environment of every node, and torchtune's command."""
 
+from jobs.spec.accelerators import cpu_count, device_count
+
 from . import torchtune
 from .containers import Obj, add_port, all_containers, index_env, pod_spec, set_env, value_env
 from .draft import Draft, Roles
 from .plain import roles as roles
-from .resources import accelerators, cpu_count
 
 AUTO = "auto"
 
@@ -17,7 +18,7 @@ def processes(draft: Draft, target: Obj | None) -> str:
     if asked := draft.procs_per_node:
         return str(asked)
     resources = (target or {}).get("resources")
-    return AUTO if accelerators(resources) else str(max(1, cpu_count(resources)))
+    return AUTO if device_count(resources) else str(max(1, cpu_count(resources)))
 
 
 def configure(draft: Draft, who: Roles) -> None:

@@ -1,10 +1,11 @@
 """torchtune: `tune run` becomes the recipe and configuration that fit the model, the devices and the arguments."""
 
+from jobs.spec.accelerators import device_count
+
 from .capabilities import Rendezvous
 from .containers import Obj
 from .draft import Draft
 from .errors import BuildError
-from .resources import accelerators
 
 ENTRYPOINT = ["tune", "run"]
 MODEL_ANNOTATION = "trainui.dev/torchtune-model"
@@ -72,7 +73,7 @@ def set_command(draft: Draft, target: Obj, nproc: str, meet: Rendezvous) -> None
     if model is None or (not draft.annotation(MODEL_ANNOTATION) and model not in MODELS):
         message = f"{runtime_name} does not tell which model torchtune tunes: set the annotation {MODEL_ANNOTATION}."
         raise BuildError.of("spec.runtimeRef.name", "unknown_model", message, models=list(MODELS))
-    gpus = accelerators(target.get("resources"))
+    gpus = device_count(target.get("resources"))
     single = nproc == "1" or gpus == 1
     name, suffix = recipe(draft.nodes, single, draft.trainer.get("args") or [])
     several = draft.nodes > 1 or (nproc.isdigit() and int(nproc) > 1) or (nproc == "auto" and gpus > 1)

@@ -1,9 +1,10 @@
 """XGBoost: tracker address, number of workers and index of every node."""
 
+from jobs.spec.accelerators import device_count
+
 from .containers import add_port, index_env, set_env, value_env
 from .draft import Draft, Roles
 from .plain import roles as roles
-from .resources import accelerators
 
 
 def configure(draft: Draft, who: Roles) -> None:
@@ -13,7 +14,7 @@ def configure(draft: Draft, who: Roles) -> None:
     """
     meet = draft.rendezvous(who.ranks[0] if who.ranks else None)
     for target in who.rank_containers:
-        workers = draft.nodes * max(1, accelerators(target.get("resources")))
+        workers = draft.nodes * max(1, device_count(target.get("resources")))
         values = [
             ("DMLC_TRACKER_URI", meet.address),
             ("DMLC_TRACKER_PORT", str(meet.port)),
