@@ -31,8 +31,8 @@ from trainui.localcluster.storage import Storage
 
 Key = tuple[str, str]
 Named = list[tuple[str, Obj]]  # here, since `list` is a method of the store
-Admit = Callable[[str, Obj | None, Obj, str | None], Obj]
-"""(kind, object before, object after, subresource) -> the object with defaults; raises ApiError to refuse."""
+Admit = Callable[["Store", str, Obj | None, Obj, str | None, float], Obj]
+"""(store, kind, object before, object after, subresource, now) -> the object with defaults; raises ApiError to refuse."""
 
 FIRST_NAMESPACES = ("default", "kube-system")
 
@@ -181,19 +181,18 @@ class Store:
             metadata.pop(name, None)
         new["apiVersion"], new["kind"] = k.api_version, k.kind
         self._place(k, metadata)
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = timestamp(self.clock())
+        if k.generation:
+            metadata["generation"] = 1
         if self._admit:
-            new = self._admit(kind, None, new, None)
+            new = self._admit(self, kind, None, new, None, self.clock())
         causes = name_causes(k, metadata.get("name", ""))
         if causes:
             raise invalid(k, metadata.get("name", ""), causes)
         key = _key(k, metadata.get("namespace"), metadata["name"])
         if key in self._tables[kind].entries:
             raise already_exists(k, metadata["name"])
-        metadata = new["metadata"]
-        metadata["uid"] = str(uuid.uuid4())
-        metadata["creationTimestamp"] = timestamp(self.clock())
-        if k.generation:
-            metadata["generation"] = 1
         if kind == "Namespace":
             new.setdefault("spec", {}).setdefault("finalizers", [deletion.NAMESPACE_CONTENT])
         return self._write(kind, key, new).obj
@@ -230,7 +229,7 @@ class Store:
         _check_preconditions(k, old, metadata.get("uid"), metadata.get("resourceVersion"))
         new = _replaced(k, old, editable(obj), subresource)
         if self._admit:
-            new = self._admit(kind, old, new, subresource)
+            new = self._admit(self, kind, old, new, subresource, self.clock())
         if k.generation and subresource is None and intent(new) != intent(old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 1) + 1
         if deletion.is_over(new):
