@@ -72,6 +72,11 @@ document.addEventListener("click", (event) => {
   if (target.matches("[data-copy]")) copyText(target);
 });
 
+document.addEventListener("change", (event) => {
+  const form = event.target.form;
+  if (form && form.matches("[data-autosubmit]")) form.requestSubmit();
+});
+
 function copyText(button) {
   const done = () => {
     button.classList.add("copied");

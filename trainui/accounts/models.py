@@ -118,3 +118,20 @@ class ApiToken(AbstractAuthToken):
     def expired(self) -> bool:
         """True once its expiry has passed."""
         return self.expiry is not None and self.expiry <= timezone.now()
+
+
+class SignInAttempt(models.Model):
+    """One failed sign-in of the last minutes. The name is hashed: people type passwords into the wrong field."""
+
+    username_hash = models.CharField(max_length=64)
+    address = models.CharField(max_length=45)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["username_hash", "at"], name="sign_in_by_name"),
+            models.Index(fields=["address", "at"], name="sign_in_by_address"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} at {self.at:%H:%M:%S}"

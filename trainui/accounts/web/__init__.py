@@ -1,0 +1,1 @@
+"""Account pages: each view checks the right, calls one service, and renders."""
