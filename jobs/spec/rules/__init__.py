@@ -1,0 +1,1 @@
+"""Rules of TrainJobs beyond their schema: one module per concern, one function per rule."""
