@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from runtimes.models import Runtime
-from runtimes.spec.blueprint import load_blueprint
+from runtimes.spec.blueprint import Blueprint, load_blueprint
 from runtimes.sync import sync_runtime
 from trainui.accounts.models import User
 from trainui.accounts.permissions import require
@@ -42,6 +42,13 @@ def load_blueprints(folder: Path = BLUEPRINTS_DIR) -> list[Runtime]:
         Runtime.objects.filter(managed=True, kind=Runtime.CLUSTER_KIND).exclude(name__in=names).update(managed=False)
         publish_on_commit(Change("runtime-changed", "", "catalog"))
     return rows
+
+
+def blueprint_of(row: Runtime) -> Blueprint:
+    """Return the blueprint of a catalog row. Raises ValueError for a runtime without card and parameters."""
+    if not row.source:
+        raise ValueError(f"{row} is a runtime without a form")
+    return load_blueprint(row.source)
 
 
 def restore(user: User, row: Runtime) -> Runtime:

@@ -1,0 +1,65 @@
+"""`manage.py bootstrap`: what a new installation needs before the first sign-in. Running it again changes nothing."""
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from jobs import services
+from runtimes.models import Runtime
+from runtimes.services import blueprint_of
+from runtimes.spec.parameters import bind
+from trainui.accounts.models import Membership, Project, Role, User
+
+ADMIN = "admin"
+PROJECT = "default"
+SAMPLE_BLUEPRINT = "sample-mnist"
+SAMPLE_NAME = "sample"
+
+
+class Command(BaseCommand):
+    """Makes an admin with a random password (printed once), a project, and submits the sample job."""
+
+    help = "Create the first admin and project, and submit the sample job once."
+
+    def add_arguments(self, parser: Any) -> None:
+        """Add --no-sample."""
+        parser.add_argument("--no-sample", action="store_true", help="do not submit the sample job")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Create what is missing and say what was created."""
+        marker = settings.DATA_DIR / "bootstrapped"
+        with transaction.atomic():
+            admin = self._admin()
+            project = self._project(admin)
+        if marker.exists() or options["no_sample"]:
+            return
+        self._sample(admin, project)
+        marker.write_text("The sample job was submitted; remove this file to have it submitted again.\n")
+
+    def _admin(self) -> User:
+        admin = User.objects.filter(is_superuser=True).order_by("pk").first()
+        if admin is None:
+            password = secrets.token_urlsafe(12)
+            admin = User.objects.create_superuser(ADMIN, password=password)
+            self.stdout.write(f"Sign in as  {ADMIN}  with the password  {password}  (shown only now; change it in the user menu)")
+        return admin
+
+    def _project(self, admin: User) -> Project:
+        project = Project.objects.order_by("created_at").first()
+        if project is None:
+            project = Project.objects.create(name=PROJECT, title="Default", description="The first project. Make one for each team.")
+            Membership.objects.create(project=project, user=admin, role=Role.ADMIN)
+        return project
+
+    def _sample(self, admin: User, project: Project) -> None:
+        row = Runtime.objects.filter(name=SAMPLE_BLUEPRINT, managed=True).first()
+        if row is None:
+            return
+        manifest, findings = bind(blueprint_of(row), SAMPLE_NAME, project.namespace, {})
+        if findings.refused:
+            raise SystemExit(f"the sample's own blueprint is not acceptable: {findings.refused[0].message}")
+        services.submit(admin, project, services.Submission(manifest, key="sample", blueprint=SAMPLE_BLUEPRINT))
+        self.stdout.write("The sample job trains a small network on 2 nodes now: open it to watch.")
