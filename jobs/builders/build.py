@@ -3,6 +3,7 @@
 from typing import Any
 
 from jobs.spec.names import PodCount, budget_of, over_budget
+from runtimes.spec.quantities import QuantityError
 
 from . import counts
 from .capabilities import Capabilities
@@ -30,6 +31,15 @@ def _drafted(
     trainjob: Obj, runtime: Obj, capabilities: Capabilities, keys: Keys | None
 ) -> tuple[Draft, Roles, Gang | None]:
     """Return the finished draft of a job, who does what in it, and its gang."""
+    try:
+        return _draft(trainjob, runtime, capabilities, keys)
+    except QuantityError as error:
+        raise BuildError.of("spec.trainer.resourcesPerNode", error.code, str(error)) from error
+
+
+def _draft(
+    trainjob: Obj, runtime: Obj, capabilities: Capabilities, keys: Keys | None
+) -> tuple[Draft, Roles, Gang | None]:
     draft = Draft.of(trainjob, runtime, capabilities, keys)
     if not draft.jobs:
         raise BuildError.of("spec.template.spec.replicatedJobs", "required", "The runtime has no replicated jobs.")

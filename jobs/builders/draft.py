@@ -8,7 +8,7 @@ from .capabilities import DEFAULT_PORT, Capabilities, Rendezvous
 from .containers import NODE, Obj, container, role
 from .errors import BuildError
 from .keys import Keys
-from .patches import apply_patches
+from .patches import apply_patches, check_patches
 
 NUM_NODES = "trainui.dev/num-nodes"
 
@@ -60,10 +60,12 @@ class Draft:
 
     @classmethod
     def of(cls, trainjob: Obj, runtime: Obj, capabilities: Capabilities, keys: Keys | None) -> "Draft":
-        """Return the draft of a job before any policy has touched it."""
+        """Return the draft of a job before any policy has touched it. Raises BuildError for patches that fit nothing."""
         patches = (trainjob.get("spec") or {}).get("runtimePatches") or []
-        template = apply_patches((runtime.get("spec") or {}).get("template") or {}, patches)
-        return cls(trainjob, runtime, capabilities, keys, template)
+        template = (runtime.get("spec") or {}).get("template") or {}
+        if wrong := check_patches(template, patches):
+            raise BuildError(wrong)
+        return cls(trainjob, runtime, capabilities, keys, apply_patches(template, patches))
 
     @property
     def metadata(self) -> Obj:

@@ -8,6 +8,7 @@ from .containers import value_env as values
 from .counts import pods, replicas, set_pods
 from .draft import Draft, Roles
 from .errors import BuildError
+from .gang.edges import drop_edge
 from .keys import encoded
 
 LAUNCHER = "launcher"
@@ -20,13 +21,13 @@ WAIT_CONTAINER = "trainui-wait-for-nodes"
 WAIT_SECONDS = 600
 
 # Runs before a launcher whose Ready edge was dropped: asks every other host through the agent mpirun will use.
+# Its argument is the launcher's own host.
 _WAIT = f"""\
 end=$(( $(date +%s) + {WAIT_SECONDS} ))
 agent=${{PRTE_MCA_plm_ssh_agent:-${{OMPI_MCA_plm_rsh_agent:-ssh -o ConnectTimeout=5 -o BatchMode=yes}}}}
-self=$(hostname)
 while read -r host rest; do
   host=${{host%%:*}}
-  [ "${{host%%.*}}" = "${{self%%.*}}" ] && continue
+  [ "${{host%%.*}}" = "$1" ] && continue
   until $agent "$host" true </dev/null >/dev/null 2>&1; do
     if [ "$(date +%s)" -ge "$end" ]; then
       echo "no answer from $host within {WAIT_SECONDS} s" >&2
@@ -100,10 +101,7 @@ def set_counts(draft: Draft, who: Roles) -> None:
         set_pods(worker, share)
         worker["replicas"] = 1
         if share == 0 and launcher is not None:
-            edges = [edge for edge in launcher.get("dependsOn") or [] if edge.get("name") != worker.get("name")]
-            launcher["dependsOn"] = edges
-            if not edges:
-                del launcher["dependsOn"]
+            drop_edge(launcher, worker)
 
 
 def slots(draft: Draft, who: Roles) -> int:
@@ -244,6 +242,6 @@ def wait_in_container(draft: Draft, who: Roles, source: str) -> None:
             continue
         kept = ("image", "imagePullPolicy", "env", "envFrom", "volumeMounts", "securityContext", "resources")
         waiting = {key: target[key] for key in kept if key in target}
-        waiting |= {"name": WAIT_CONTAINER, "command": ["/bin/sh", "-c", _WAIT]}
-        inits = pod_spec(job).setdefault("initContainers", [])
-        inits.append(waiting)
+        own = f"{draft.name}-{source}-0-0"
+        waiting |= {"name": WAIT_CONTAINER, "command": ["/bin/sh", "-c", _WAIT, WAIT_CONTAINER, own]}
+        pod_spec(job).setdefault("initContainers", []).append(waiting)

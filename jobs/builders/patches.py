@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+from runtimes.spec.findings import Finding
+
 Obj = dict[str, Any]
 
 # Lists that merge by a key; every other list is replaced as a whole (core/v1 and JobSet patchMergeKey tags).
@@ -66,6 +68,58 @@ def _merge_lists(original: list[Any], patch: list[Any], key: str) -> list[Any]:
         before = place is not None and places[others[0].get(key)] < place
         result.append(others.pop(0) if before else patched.pop(0))
     return [*result, *others, *patched]
+
+
+def _check_keys(value: Any, path: str, findings: list[Finding]) -> None:
+    """Find list entries without the key they would be merged by."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        where = f"{path}.{key}"
+        entries = inner if isinstance(inner, list) else [inner]
+        for index, entry in enumerate(entries):
+            place = f"{where}[{index}]" if isinstance(inner, list) else where
+            merge_key = MERGE_KEYS.get(key) if isinstance(inner, list) else None
+            if merge_key and isinstance(entry, dict) and not entry.get(merge_key):
+                findings.append(Finding(f"{place}.{merge_key}", "required", f"An entry of {key} needs a {merge_key}."))
+            _check_keys(entry, place, findings)
+
+
+def _check_targets(template: Obj, changes: Obj, path: str, findings: list[Finding]) -> None:
+    """Find patches for replicated jobs or containers that the runtime does not have: they would make new, broken ones."""
+    known = {job.get("name"): job for job in (template.get("spec") or {}).get("replicatedJobs") or []}
+    for index, job in enumerate((changes.get("spec") or {}).get("replicatedJobs") or []):
+        place = f"{path}.spec.replicatedJobs[{index}]"
+        if job.get("name") not in known:
+            message = f"The runtime has no replicated job {job.get('name')}."
+            findings.append(Finding(f"{place}.name", "unknown_reference", message))
+            continue
+        has, wants = pod_spec_of(known[job["name"]]), pod_spec_of(job)
+        for kind in ("initContainers", "containers"):
+            names = {container.get("name") for container in has.get(kind) or []}
+            for number, container in enumerate(wants.get(kind) or []):
+                if container.get("name") and container["name"] not in names:
+                    field = f"{place}.template.spec.template.spec.{kind}[{number}].name"
+                    message = f"{job['name']} has no container {container['name']} among its {kind}."
+                    findings.append(Finding(field, "unknown_reference", message))
+
+
+def pod_spec_of(job: Obj) -> Obj:
+    """Return the pod spec inside a replicated job, empty if it has none."""
+    template = (job.get("template") or {}).get("spec") or {}
+    return (template.get("template") or {}).get("spec") or {}
+
+
+def check_patches(template: Obj, patches: list[Obj]) -> list[Finding]:
+    """Return what is wrong with runtime patches: unknown replicated jobs or containers, entries without their key.
+
+    Upstream takes them, and JobSet or Job refuse the result later (facts: kubeflow-trainer 8.2).
+    """
+    findings: list[Finding] = []
+    for index, patch in enumerate(patches):
+        path = f"spec.runtimePatches[{index}].trainingRuntimeSpec.template"
+        changes = ((patch.get("trainingRuntimeSpec") or {}).get("template")) or {}
+        _check_keys(changes, path, findings)
+        _check_targets(template, changes, path, findings)
+    return findings
 
 
 def apply_patches(template: Obj, patches: list[Obj]) -> Obj:

@@ -1,5 +1,6 @@
 """Make a job's pods a gang: mark the members, drop the edges that would deadlock it, add the PodGroup."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from ..containers import Obj, pod_spec, role
 from ..counts import total
 from ..draft import Draft, Roles
 from . import coscheduling, in_tree, volcano
-from .choice import chosen
+from .choice import chosen, is_replaced
+from .edges import depends_on, drop_edge, spell_out_order
 from .members import Gang, Group, find_gang
 
 
@@ -37,18 +39,19 @@ SCHEDULERS: dict[GangScheduler, Scheduler] = {
 }
 
 
-def groups(draft: Draft, who: Roles) -> list[Group]:
-    """Return the replicated jobs of a draft as the gang rule reads them."""
+def groups(jobs: list[Obj], who: Roles) -> list[Group]:
+    """Return replicated jobs as the gang rule reads them."""
+    ranks = {job.get("name") for job in who.ranks}
     return [
         Group(
             name=str(job.get("name")),
             count=total(job),
             role=role(job),
-            runs_ranks=any(job is ranked for ranked in who.ranks),
-            depends_on=tuple((str(e.get("name")), str(e.get("status"))) for e in job.get("dependsOn") or []),
+            runs_ranks=job.get("name") in ranks,
+            depends_on=tuple((str(edge.get("name")), str(edge.get("status"))) for edge in depends_on(job)),
             pod=pod_spec(job),
         )
-        for job in draft.jobs
+        for job in jobs
     ]
 
 
@@ -61,6 +64,16 @@ def _priority(draft: Draft, gang: Gang) -> str:
     return found
 
 
+def _find(draft: Draft, who: Roles) -> Gang:
+    """Return the gang, and spell out the order of the start where an implied dependency has to be dropped."""
+    spelled = copy.deepcopy(draft.template["spec"])
+    spell_out_order(spelled)
+    gang = find_gang(groups(spelled["replicatedJobs"], who))
+    if gang.dropped_edges:
+        spell_out_order(draft.template["spec"])
+    return gang
+
+
 def add_gang(draft: Draft, who: Roles, edge_dropped: Callable[[Draft, Roles, str], None]) -> Gang | None:
     """Make the pods that must run together a gang, if the job asks for one.
 
@@ -70,28 +83,22 @@ def add_gang(draft: Draft, who: Roles, edge_dropped: Callable[[Draft, Roles, str
     if kind is None:
         return None
     scheduler = SCHEDULERS[kind]
-    gang = find_gang(groups(draft, who))
-    for source in dict.fromkeys(edge.source for edge in gang.dropped_edges):
-        _drop_edges(draft, gang, source)
-        edge_dropped(draft, who, source)
+    gang = _find(draft, who)
+    for edge in gang.dropped_edges:
+        source, target = draft.job(edge.source), draft.job(edge.target)
+        if source is not None and target is not None:
+            drop_edge(source, target)
+    for name in dict.fromkeys(edge.source for edge in gang.dropped_edges):
+        edge_dropped(draft, who, name)
+    if is_replaced(draft):
+        for job in draft.jobs:
+            pod_spec(job).pop("schedulerName", None)
     for name in gang.names:
-        if (job := draft.job(name)) is not None:
-            scheduler.mark(draft, job)
+        if (member := draft.job(name)) is not None:
+            scheduler.mark(draft, member)
     if gang.min_member and not draft.suspended:
         draft.objects.append(scheduler.pod_group(draft, gang, _priority(draft, gang)))
     return gang
-
-
-def _drop_edges(draft: Draft, gang: Gang, source: str) -> None:
-    """Take the dropped dependencies out of a replicated job."""
-    job = draft.job(source)
-    if job is None:
-        return
-    dropped = {edge.target for edge in gang.dropped_edges if edge.source == source}
-    left = [edge for edge in job.get("dependsOn") or [] if edge.get("name") not in dropped]
-    job.pop("dependsOn", None)
-    if left:
-        job["dependsOn"] = left
 
 
 def gang_record(draft: Draft, gang: Gang | None) -> Obj | None:
