@@ -1,0 +1,120 @@
+"""The table of nodes and the counts, from the same slots as the decision."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from jobs.state import gang
+from jobs.state.lost import placed_once
+from jobs.state.model import Counts, NodeState
+from jobs.state.pods import Container, Pod
+from jobs.state.reading import quote, text
+from jobs.state.times import stamp
+from jobs.state.view import Slot, View
+
+
+def nodes(view: View) -> tuple[NodeState, ...]:
+    """Return one entry per pod that should exist: those with ranks by rank, then launchers and initializers."""
+    return tuple(_node(slot) for slot in view.slots)
+
+
+def counts(view: View) -> Counts:
+    """Return how far the nodes that run ranks are. Pods of an earlier attempt or on their way out are not counted as there."""
+    slots = view.slots_in(view.ranked)
+
+    def number(wanted: Callable[[Pod], bool]) -> int:
+        return sum(1 for slot in slots if slot.alive and wanted(slot.alive))
+
+    placed = number(lambda pod: pod.placed)
+    had = placed_once(view) and not view.suspended
+    return Counts(
+        expected=len(slots),
+        needed=min(view.needed, len(slots)) if not view.gang else view.needed,
+        created=number(lambda pod: True),
+        gated=number(lambda pod: pod.gated),
+        placed=placed,
+        starting=number(lambda pod: pod.placed and not pod.running and not pod.succeeded),
+        running=number(lambda pod: pod.running),
+        ready=number(lambda pod: pod.ready),
+        succeeded=number(lambda pod: pod.succeeded),
+        failed=sum(1 for slot in slots if slot.pod and slot.current and slot.pod.failed),
+        lost=len(slots) - placed if had and gang.placed(view) < view.needed else 0,
+    )
+
+
+def word(slot: Slot) -> str:
+    """Return the state of a node in one word."""
+    pod = slot.pod
+    if pod is None:
+        return "waiting"
+    if pod.succeeded:
+        return "succeeded"
+    if pod.machine_gone or pod.preempted or (pod.silent and pod.phase == "Unknown"):
+        return "lost"
+    if pod.failed:
+        return "failed"
+    if pod.machine is None:
+        return "waiting"
+    if pod.ready:
+        return "ready"
+    started = [container.state == "running" for container in pod.containers]
+    return "running" if started and all(started) else "starting"
+
+
+def _node(slot: Slot) -> NodeState:
+    pod = slot.pod
+    base = {"rank": slot.rank, "replicated_job": slot.group.name, "role": slot.group.role}
+    if pod is None:
+        empty = dict.fromkeys(("name", "machine", "reason", "message", "exit_code", "started_at", "finished_at"))
+        return NodeState(
+            **base, **empty, job_index=slot.job_index, index=slot.index, state="waiting", restarts=0, attempt=0
+        )  # type: ignore[arg-type]
+    container = _telling(pod)
+    reason, message = _why(pod, container)
+    ended = (container.ended or container.last) if container else None
+    return NodeState(
+        rank=slot.rank,
+        name=pod.name or None,
+        replicated_job=slot.group.name,
+        role=slot.group.role,
+        job_index=slot.job_index,
+        index=slot.index,
+        machine=pod.machine,
+        state=word(slot),
+        reason=reason or None,
+        message=quote(message) or None,
+        exit_code=ended.exit_code if ended else None,
+        restarts=pod.restarts,
+        attempt=pod.attempt or 0,
+        started_at=stamp(pod.started or _first_start(pod)),
+        finished_at=stamp(pod.finished),
+    )
+
+
+def _telling(pod: Pod) -> Container | None:
+    """The container that says most: one that ended badly, one that waits, else the first."""
+    everyone = (*pod.containers, *pod.inits)
+    bad = next((container for container, _ in pod.ended), None)
+    waits = next((container for container in everyone if container.state == "waiting" and container.reason), None)
+    return bad or waits or next(iter(everyone), None)
+
+
+def _why(pod: Pod, container: Container | None) -> tuple[str, str]:
+    if pod.disruption:
+        return text(pod.disruption, "reason"), text(pod.disruption, "message")
+    if pod.reason:
+        return pod.reason, pod.message
+    if pod.terminating:
+        return "Terminating", ""
+    if pod.machine is None and pod.unplaced:
+        return text(pod.unplaced, "reason"), text(pod.unplaced, "message")
+    if container is None:
+        return "", ""
+    if container.ended:
+        return container.ended.reason, container.ended.message
+    if container.state == "waiting":
+        return container.reason, container.message
+    return "", ""
+
+
+def _first_start(pod: Pod) -> datetime | None:
+    return next((c.ended.started for c in pod.containers if c.ended and c.ended.started), None)

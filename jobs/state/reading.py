@@ -1,0 +1,72 @@
+"""Reading plain Kubernetes objects: every field may be missing, and none of that is an error."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jobs.state.times import parse
+
+Object = Mapping[str, Any]
+NOTHING: Object = {}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+MAX_QUOTED = 300
+
+
+def dig(value: Any, *path: str) -> Any:
+    """Return the value under a path of keys, or None where any part of it is missing."""
+    for key in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def mapping(value: Any, *path: str) -> Object:
+    """Return the mapping under a path, or an empty one."""
+    found = dig(value, *path)
+    return found if isinstance(found, Mapping) else NOTHING
+
+
+def objects(value: Any, *path: str) -> list[Object]:
+    """Return the mappings of the list under a path; what is no mapping is left out."""
+    found = dig(value, *path)
+    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
+
+
+def text(value: Any, *path: str) -> str:
+    """Return the text under a path, or an empty one."""
+    found = dig(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number(value: Any, *path: str) -> int:
+    """Return the whole number under a path, or 0. Digits in a text (labels) count as a number."""
+    found = dig(value, *path)
+    if isinstance(found, bool):
+        return int(found)
+    if isinstance(found, int):
+        return found
+    return int(found) if isinstance(found, str) and found.isascii() and found.isdigit() else 0
+
+
+def moment(value: Any, *path: str) -> datetime | None:
+    """Return the time under a path, or None."""
+    return parse(dig(value, *path))
+
+
+def condition(obj: Any, kind: str) -> Object:
+    """Return the condition of a type (the one that changed last, should a list hold it twice), or an empty mapping."""
+    found = [item for item in objects(obj, "status", "conditions") if item.get("type") == kind]
+    return max(found, key=lambda item: (text(item, "lastTransitionTime"), repr(item)), default=NOTHING)
+
+
+def holds(item: Object) -> bool:
+    """Return whether a condition is True; False, Unknown and missing are not."""
+    return item.get("status") == "True"
+
+
+def quote(raw: str, limit: int = MAX_QUOTED) -> str:
+    """Return a foreign message as one line of bounded length, without control characters and without its final stop."""
+    line = _CONTROL.sub(" ", raw).strip()
+    return line[: limit - 1].rstrip() + "…" if len(line) > limit else line.rstrip(".")

@@ -1,0 +1,340 @@
+"""The snapshot as the decisions see it: whose pods count, which slots there should be, and what happened when."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from jobs.state.pods import Pod, belongs
+from jobs.state.reading import Object, condition, dig, holds, mapping, moment, number, objects, text
+from jobs.state.times import newest, parse
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+SUBMISSION = "trainui.dev/submission-id"
+GRACE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A replicated job that the job should have, from our own build (`record.expected`)."""
+
+    name: str
+    count: int
+    role: str | None
+    runs_ranks: bool
+    initializer: bool
+    late: bool  # starts after the nodes are ready: a launcher
+    first_rank: int | None
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One pod that should exist, and the pod that stands for it now."""
+
+    group: Group
+    job_index: int
+    index: int
+    rank: int | None
+    pod: Pod | None
+    current: bool  # the pod is of this attempt and is not going away
+
+    @property
+    def alive(self) -> Pod | None:
+        """The pod if it is of this attempt, is not going away and has not failed."""
+        return self.pod if self.pod and self.current and not self.pod.failed else None
+
+
+class View:
+    """Everything that the steps ask about a snapshot. Built once per observation; nothing in it changes."""
+
+    def __init__(self, snapshot: Object, now: datetime) -> None:
+        self.now = now
+        self.record = mapping(snapshot, "record")
+        self.trainjob: Object = mapping(snapshot, "trainjob")
+        self.jobset: Object = self._own_jobset(mapping(snapshot, "jobset"))
+        self.jobs = objects(snapshot, "jobs")
+        self.podgroups = objects(snapshot, "podgroups")
+        self.workloads = objects(snapshot, "workloads")
+        self.crds: list[Any] | None = snapshot.get("crds") if isinstance(snapshot.get("crds"), list) else None
+        self._snapshot = snapshot
+
+    # whose it is
+
+    @cached_property
+    def uid(self) -> str:
+        return text(self.trainjob, "metadata", "uid")
+
+    def _own_jobset(self, jobset: Object) -> Object:
+        """The JobSet, unless it says that a TrainJob with another uid owns it."""
+        owners = [
+            text(owner, "uid")
+            for owner in objects(jobset, "metadata", "ownerReferences")
+            if owner.get("kind") == "TrainJob"
+        ]
+        return {} if self.uid and any(owners) and self.uid not in owners else jobset
+
+    @cached_property
+    def recorded_uid(self) -> str:
+        return text(self.record, "uid")
+
+    @cached_property
+    def seen(self) -> bool:
+        """Whether the TrainJob in the snapshot is this record's, not another one of the same name."""
+        if not self.trainjob:
+            return False
+        if self.recorded_uid and self.uid:
+            return self.uid == self.recorded_uid
+        ours = text(self.record, "submission_id")
+        theirs = text(mapping(self.trainjob, "metadata", "annotations").get(SUBMISSION))
+        return self.recorded_uid != "" or not ours or not theirs or ours == theirs
+
+    @cached_property
+    def name(self) -> str:
+        return (
+            text(self.trainjob, "metadata", "name")
+            or text(self.jobset, "metadata", "name")
+            or text(self.record, "name")
+        )
+
+    @cached_property
+    def namespace(self) -> str:
+        return (
+            text(self.trainjob, "metadata", "namespace")
+            or text(self.jobset, "metadata", "namespace")
+            or text(self.record, "namespace")
+        )
+
+    @cached_property
+    def has_jobset(self) -> bool:
+        return bool(self.jobset)
+
+    @cached_property
+    def suspended(self) -> bool:
+        return dig(self.trainjob, "spec", "suspend") is True
+
+    @cached_property
+    def queue(self) -> str:
+        """The Kueue queue that the job names, or an empty text."""
+        return text(mapping(self.trainjob, "metadata", "labels").get(QUEUE_LABEL))
+
+    # what there should be
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The expected replicated jobs, ordered by their ranks; the order of the list they come from does not matter."""
+        entries = objects(self.record, "expected")
+        order = {text(item, "name"): n for n, item in enumerate(objects(self.jobset, "spec", "replicatedJobs"))}
+        found = [_group(entry, len(entries)) for entry in entries if text(entry, "replicated_job")]
+        return tuple(
+            sorted(
+                found, key=lambda g: (_unknown_last(g.first_rank), order.get(g.name, 0), g.name != "launcher", g.name)
+            )
+        )
+
+    @cached_property
+    def training(self) -> tuple[Group, ...]:
+        """All but the initializers."""
+        return tuple(group for group in self.groups if not group.initializer)
+
+    @cached_property
+    def ranked(self) -> tuple[Group, ...]:
+        """Those whose pods run ranks; all of the training where nothing is said to."""
+        return tuple(group for group in self.training if group.runs_ranks) or self.training
+
+    @cached_property
+    def initializers(self) -> tuple[Group, ...]:
+        return tuple(group for group in self.groups if group.initializer)
+
+    @cached_property
+    def gang(self) -> Object:
+        return mapping(self.record, "gang")
+
+    @cached_property
+    def members(self) -> tuple[Group, ...]:
+        """Those that must run at the same time: the gang's members, without a gang all that do not start late."""
+        named = self.gang.get("members")
+        if self.gang and isinstance(named, list):
+            chosen = tuple(group for group in self.training if group.name in named)
+            if chosen:
+                return chosen
+        return tuple(group for group in self.training if not group.late) or self.training
+
+    @cached_property
+    def needed(self) -> int:
+        """How many members must be there at least."""
+        total = sum(group.count for group in self.members)
+        return number(self.gang, "min_member") or total if self.gang else total
+
+    # what there is
+
+    @cached_property
+    def pods(self) -> tuple[Pod, ...]:
+        uid = text(self.jobset, "metadata", "uid")
+        found = [Pod(raw) for raw in objects(self._snapshot, "pods") if belongs(raw, self.namespace, self.name, uid)]
+        return tuple(
+            sorted(
+                found,
+                key=lambda pod: (pod.replicated_job, pod.job_index, pod.index, pod.attempt or 0, pod.name, pod.uid),
+            )
+        )
+
+    @cached_property
+    def attempt(self) -> int:
+        """The restart attempt that counts: JobSet's own number, or a later one that its pods already carry."""
+        return max([number(self.jobset, "status", "restarts"), *(pod.attempt or 0 for pod in self.pods)])
+
+    def is_current(self, pod: Pod) -> bool:
+        """Return whether a pod is of this attempt and not going away."""
+        return not pod.terminating and pod.attempt in (None, self.attempt)
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """Every pod that should exist: those with ranks by rank, then the others."""
+        found: list[Slot] = []
+        rank = 0
+        for group in self.groups:
+            first = group.first_rank if group.first_rank is not None else rank
+            ranked = group in self.ranked
+            found += self._slots_of(group, first if ranked else None)
+            rank = first + group.count if ranked else rank
+        return tuple(sorted(found, key=lambda s: (_unknown_last(s.rank), s.group.name, s.job_index, s.index)))
+
+    def _slots_of(self, group: Group, first_rank: int | None) -> list[Slot]:
+        pods = [pod for pod in self.pods if pod.replicated_job == group.name]
+        per_job = self._pods_per_job(group, pods)
+        by_place: dict[tuple[int, int], list[Pod]] = {}
+        for pod in pods:
+            by_place.setdefault((pod.job_index, pod.index), []).append(pod)
+        found = []
+        for ordinal in range(group.count):
+            place = divmod(ordinal, per_job)
+            pod = max(by_place.get(place, []), key=self._preference, default=None)
+            rank = None if first_rank is None else first_rank + ordinal
+            found.append(Slot(group, place[0], place[1], rank, pod, pod is not None and self.is_current(pod)))
+        return found
+
+    def _pods_per_job(self, group: Group, pods: list[Pod]) -> int:
+        """How many pods each Job of a replicated job has; one Job has them all unless something says otherwise."""
+        for item in objects(self.jobset, "spec", "replicatedJobs"):
+            if text(item, "name") == group.name:
+                spec = mapping(item, "template", "spec")
+                return number(spec, "parallelism") or number(spec, "completions") or 1
+        jobs = 1 + max((pod.job_index for pod in pods), default=0)
+        return max(1, -(-group.count // jobs))
+
+    def _preference(self, pod: Pod) -> tuple[bool, int, bool, bool, str, str]:
+        created = pod.created.isoformat() if pod.created else ""
+        return (self.is_current(pod), pod.attempt or 0, not pod.terminating, not pod.failed, created, repr(pod.raw))
+
+    def slots_in(self, groups: Iterable[Group]) -> list[Slot]:
+        """Return the slots of some replicated jobs, by rank."""
+        names = {group.name for group in groups}
+        return [slot for slot in self.slots if slot.group.name in names]
+
+    @cached_property
+    def member_slots(self) -> list[Slot]:
+        return self.slots_in(self.members)
+
+    # what happened when
+
+    @cached_property
+    def created_at(self) -> datetime | None:
+        return moment(self.trainjob, "metadata", "creationTimestamp")
+
+    @cached_property
+    def resumed_at(self) -> datetime | None:
+        """When the job was resumed last, if it ever was."""
+        suspended = condition(self.trainjob, "Suspended")
+        return moment(suspended, "lastTransitionTime") if suspended.get("status") == "False" else None
+
+    @cached_property
+    def initialized_at(self) -> datetime | None:
+        """When the last initializer finished."""
+        names = {group.name for group in self.initializers}
+        return newest(*(pod.finished for pod in self.pods if pod.replicated_job in names))
+
+    @cached_property
+    def began(self) -> datetime | None:
+        """Since when the controllers have been free to make what is missing now."""
+        return newest(self.created_at, self.resumed_at)
+
+    @cached_property
+    def scheduled_at(self) -> datetime | None:
+        """When the gang was placed, if that was in the run that goes on (before the last resume does not count)."""
+        return self._of_this_run(moment(self.record, "scheduled_at"))
+
+    @cached_property
+    def started_at(self) -> datetime | None:
+        """When all ran, if that was in the run that goes on."""
+        return self._of_this_run(moment(self.record, "started_at"))
+
+    def _of_this_run(self, time: datetime | None) -> datetime | None:
+        return None if time and self.resumed_at and time < self.resumed_at else time
+
+    def age(self, time: datetime | None) -> timedelta:
+        """Return how long ago a time was; nothing for one that is unknown or ahead."""
+        return max(self.now - time, timedelta(0)) if time else timedelta(0)
+
+    @cached_property
+    def events(self) -> list["Event"]:
+        """The events of the namespace, oldest first, with both shapes of the API read alike."""
+        found = [Event(raw) for raw in objects(self._snapshot, "events")]
+        return sorted(found, key=lambda event: (event.time.isoformat() if event.time else "", repr(event.raw)))
+
+    def is_own_job(self, name: str) -> bool:
+        """Return whether a Job is exactly one of this job's: `<name>-<replicated job>-<number>`."""
+        known = "|".join(re.escape(group.name) for group in self.groups)
+        return bool(known) and re.fullmatch(rf"{re.escape(self.name)}-(?:{known})-\d+", name) is not None
+
+    @cached_property
+    def workload(self) -> Object:
+        """Kueue's Workload of this job: the one that its uid owns, never one found by name."""
+        owned = [item for item in self.workloads if self._owns(item)]
+        return max(owned, key=lambda item: (text(item, "metadata", "creationTimestamp"), repr(item)), default={})
+
+    def _owns(self, obj: Object) -> bool:
+        return bool(self.uid) and any(
+            owner.get("uid") == self.uid for owner in objects(obj, "metadata", "ownerReferences")
+        )
+
+
+class Event:
+    """A Kubernetes event, core/v1 or events.k8s.io."""
+
+    def __init__(self, raw: Object) -> None:
+        self.raw = raw
+        about = mapping(raw, "involvedObject") or mapping(raw, "regarding")
+        self.kind, self.name = text(about, "kind"), text(about, "name")
+        self.namespace, self.uid = text(about, "namespace"), text(about, "uid")
+        self.reason = text(raw, "reason")
+        self.message = text(raw, "message") or text(raw, "note")
+        series = mapping(raw, "series").get("lastObservedTime")
+        self.time = newest(parse(series), parse(raw.get("lastTimestamp")), parse(raw.get("eventTime")))
+        self.time = self.time or moment(raw, "metadata", "creationTimestamp")
+
+    def about(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
+        """Return whether the event is about this object; the uid counts where both are known."""
+        same = (self.kind, self.name) == (kind, name) and self.namespace in ("", namespace)
+        return same and (not uid or not self.uid or uid == self.uid)
+
+
+def _group(entry: Object, entries: int) -> Group:
+    name, role = text(entry, "replicated_job"), text(entry, "role") or None
+    initializer = (role or name).endswith("-initializer")
+    runs_ranks = entry.get("runs_ranks") is not False and not initializer
+    late = not initializer and role != "trainer" and entries > 1 and (not runs_ranks or name == "launcher")
+    first = entry.get("first_rank")
+    return Group(
+        name, number(entry, "count"), role, runs_ranks, initializer, late, first if isinstance(first, int) else None
+    )
+
+
+def _unknown_last(value: int | None) -> tuple[bool, int]:
+    return (value is None, value or 0)
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    """Return whether an object has a condition of a type that is True."""
+    return holds(condition(obj, kind))
