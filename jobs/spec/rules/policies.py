@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from jobs.spec.env import reserved_by, reserved_message
 from jobs.spec.rules.base import Case
 from runtimes.spec.access import as_list, by_name, containers, maps, numbered, replicated_jobs
+from runtimes.spec.env import reserved_by, reserved_message
 from runtimes.spec.findings import Finding
 from runtimes.spec.kinds import LAUNCHER, NODE
 

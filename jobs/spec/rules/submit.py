@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from jobs.spec.env import check_entry
 from jobs.spec.names import longest_generated, name_budget, num_nodes, over_budget
 from jobs.spec.resources import check_resources
 from jobs.spec.rules.accounted import merged_with_runtime
@@ -13,6 +12,7 @@ from jobs.spec.rules.patches import job_patches
 from jobs.spec.storage import check_uri
 from runtimes.spec.access import as_map, dig, maps, numbered
 from runtimes.spec.dns import LABEL_MAX, is_label_1123, is_label_key, is_label_value
+from runtimes.spec.env import check_entry
 from runtimes.spec.findings import Finding
 from runtimes.spec.kinds import ANNOTATION_NUM_NODES
 
