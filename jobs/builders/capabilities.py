@@ -41,8 +41,8 @@ class Capabilities:
     gang_schedulers: the gang schedulers that are installed.
     auto_gang: what `trainui.dev/gang-scheduler: auto` means here; None makes no pod group.
     replace_gang: use `auto_gang` where a runtime asks for a gang scheduler that is not installed (local cluster).
-    coscheduling_scheduler, volcano_scheduler: `schedulerName` of gang pods whose runtime names none; "" leaves it
-        to the runtime, as upstream does.
+    coscheduling_scheduler, volcano_scheduler: `schedulerName` of gang pods whose runtime names none, by default the
+        names that their charts install; "" leaves it to the runtime, as upstream does.
     pod_dns: pod host names resolve. Where they do not, `rendezvous` takes the place of pod name and port 29500.
     cluster_domain: the last part of a pod's full name; "" ends it at `svc`.
     progress: where programs report; None leaves every trace of it out.
@@ -51,8 +51,8 @@ class Capabilities:
     gang_schedulers: frozenset[GangScheduler] = frozenset()
     auto_gang: GangScheduler | None = None
     replace_gang: bool = False
-    coscheduling_scheduler: str = ""
-    volcano_scheduler: str = ""
+    coscheduling_scheduler: str = "scheduler-plugins-scheduler"
+    volcano_scheduler: str = "volcano"
     pod_dns: bool = True
     cluster_domain: str = "cluster.local"
     rendezvous: Rendezvous | None = None

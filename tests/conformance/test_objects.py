@@ -15,7 +15,10 @@ assert _spec.loader
 must = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(must)
 
-CAPABILITIES = Capabilities(gang_schedulers=frozenset({"coscheduling", "volcano"}))
+# Upstream leaves schedulerName to the runtime.
+CAPABILITIES = Capabilities(
+    gang_schedulers=frozenset({"coscheduling", "volcano"}), coscheduling_scheduler="", volcano_scheduler=""
+)
 KEYS = generate_keys()
 
 
