@@ -32,8 +32,7 @@ function relative(seconds) {
   const size = Math.abs(seconds);
   if (size < 2) return "just now";
   const [, unit, name] = [[90, 1, "s"], [5400, 60, "min"], [129600, 3600, "h"], [Infinity, 86400, "d"]].find(([limit]) => size < limit);
-  const text = `${Math.floor(size / unit)} ${name}`;
-  return seconds > 0 ? `${text} ago` : `in ${text}`;
+  return seconds > 0 ? `${Math.floor(size / unit)} ${name} ago` : `in ${Math.ceil(size / unit)} ${name}`;
 }
 
 function duration(seconds) {

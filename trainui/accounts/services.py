@@ -170,7 +170,7 @@ def create_user(actor: User, username: str, email: str = "", **rights: bool) -> 
     user.full_clean()
     with transaction.atomic():
         user.save(force_insert=True)
-        record(actor, "user.create", user, detail=_rights(rights))
+        record(actor, "user.create", user, detail={key: True for key, value in _rights(rights).items() if value})
     return user, password
 
 

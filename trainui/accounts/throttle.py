@@ -15,7 +15,7 @@ from trainui.accounts.models import SignInAttempt
 WINDOW = timedelta(minutes=15)
 # One person who forgot their password; many machines that guess for one name (higher, as it also locks out its owner);
 # one machine that tries many names (higher still, as people share addresses).
-PER_NAME_AND_ADDRESS = 5
+PER_NAME_AND_ADDRESS = 10
 PER_NAME = 30
 PER_ADDRESS = 60
 

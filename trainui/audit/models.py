@@ -9,6 +9,22 @@ from django.db import models
 from django.utils import timezone
 
 
+_WORDS = {
+    "project.create": "made the project",
+    "project.update": "edited the project",
+    "project.delete": "deleted the project",
+    "member.add": "added",
+    "member.change": "changed the role of",
+    "member.remove": "removed",
+    "job.submit": "submitted",
+    "job.suspend": "suspended",
+    "job.resume": "resumed",
+    "job.cancel": "cancelled",
+    "job.delete": "deleted",
+    "job.clone": "cloned",
+}
+
+
 class AuditEntry(models.Model):
     """Who did what to which object; it outlives actor, project and object, so their names are copied."""
 
@@ -34,6 +50,11 @@ class AuditEntry(models.Model):
             models.Index(fields=["project", "-at"], name="audit_project_at"),
             models.Index(fields=["object_kind", "object_id", "-at"], name="audit_object_at"),
         ]
+
+    @property
+    def deed(self) -> str:
+        """What was done, in words where we have some, else the verb."""
+        return _WORDS.get(self.verb, self.verb)
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name or '-'} {self.verb} {self.object_name}".strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 # (below this many seconds, unit in seconds, short name)
@@ -14,8 +15,8 @@ def relative(at: datetime, now: datetime) -> str:
     size = abs(seconds)
     if size < 2:
         return "just now"
-    text = next(f"{int(size // unit)} {name}" for limit, unit, name in _UNITS if size < limit)
-    return f"{text} ago" if seconds > 0 else f"in {text}"
+    unit, name = next((unit, name) for limit, unit, name in _UNITS if size < limit)
+    return f"{int(size // unit)} {name} ago" if seconds > 0 else f"in {math.ceil(size / unit)} {name}"
 
 
 def duration(seconds: float) -> str:

@@ -26,7 +26,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if wanted := request.GET.get("q", "").strip():
         projects = projects.filter(name__icontains=wanted) | projects.filter(title__icontains=wanted)
     context = {
-        "projects": projects.distinct(),
+        "projects": projects.distinct().order_by("name"),
         "q": wanted,
         "may_create": can(request.user, "administer", "projects"),
     }

@@ -54,7 +54,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     user = authenticate(request, username=username, password=form.cleaned_data["password"])
     if not isinstance(user, User):
         known = User.objects.filter(username=username).first()
-        record(None, "sign-in.failure", known, detail={"address": address, "known": known is not None})
+        record(None, "sign-in.failure", known, detail={"address": address})
         form.add_error(None, REFUSED)
         return _sign_in_page(request, form, 422)
     throttle.forgive(username, address)
