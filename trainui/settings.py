@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "trainui.middleware.BodyLimitMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",  # ETags: fragments that did not change answer 304
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "trainui.middleware.LoginRequiredMiddleware",

@@ -1,1 +1,30 @@
-urlpatterns: list = []
+"""REST addresses of TrainJobs, below /api/v1/."""
+
+from django.urls import path, re_path
+
+from jobs.api import log_stream, logs, views
+
+JOB = "trainjobs/<uuid:job_id>"
+
+urlpatterns = [
+    path("trainjobs", views.TrainJobs.as_view(), name="api-trainjobs"),
+    path(JOB, views.TrainJobView.as_view(), name="api-trainjob"),
+    re_path(
+        r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>suspend|resume|cancel)$",
+        views.TrainJobAction.as_view(),
+        name="api-action",
+    ),
+    path(f"{JOB}/nodes", views.Nodes.as_view(), name="api-nodes"),
+    path(f"{JOB}/events", views.Events.as_view(), name="api-events"),
+    path(f"{JOB}/metrics", views.Metrics.as_view(), name="api-metrics"),
+    path(f"{JOB}/manifest", views.Manifest.as_view(), name="api-manifest"),
+    path(f"{JOB}/artifacts", views.Artifacts.as_view(), name="api-artifacts"),
+    path(f"{JOB}/artifacts/<path:name>", logs.ArtifactFile.as_view(), name="api-artifact"),
+    path(f"{JOB}/logs", logs.Logs.as_view(), name="api-logs"),
+    path(f"{JOB}/logs/rows", logs.Rows.as_view(), name="api-log-rows"),
+    path(f"{JOB}/logs/tail", logs.Tail.as_view(), name="api-log-tail"),
+    path(f"{JOB}/logs/rows/<int:stream>/<int:row>", logs.FullRow.as_view(), name="api-log-row"),
+    path(f"{JOB}/logs/text", logs.Text.as_view(), name="api-log-text"),
+    path(f"{JOB}/logs/download", logs.Download.as_view(), name="api-log-download"),
+    path(f"{JOB}/logs/stream", log_stream.log_events, name="api-log-stream"),
+]

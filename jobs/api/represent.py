@@ -1,0 +1,124 @@
+"""TrainJobs and what belongs to them as JSON of the REST API."""
+
+from typing import Any
+
+from jobs.models import Artifact, JobEvent, LogStream, TrainJob
+from jobs.queries.job import Series, actions_for, freshness, state_of
+from trainui.accounts.models import User
+
+Json = dict[str, Any]
+
+
+def job_summary(job: TrainJob) -> Json:
+    """Return what a list shows of a job: columns of its narrow row, nothing else is read."""
+    return {
+        "id": str(job.pk),
+        "url": f"/api/v1/trainjobs/{job.pk}",
+        "project": job.project.name,
+        "namespace": job.namespace,
+        "name": job.name,
+        "uid": job.uid,
+        "owner": job.owner.get_username() if job.owner else None,
+        "runtime": {"kind": job.runtime_kind, "name": job.runtime_name},
+        "phase": job.phase,
+        "reason": {"code": job.code, "tone": job.tone, "sentence": job.sentence, "since": _time(job.since)},
+        "finished": job.finished,
+        "nodes": {"expected": job.nodes_expected, "ready": job.nodes_ready},
+        "progress": {"percent": job.progress_percent, "eta_seconds": job.eta_seconds, "at": _time(job.progress_at)},
+        "created_at": _time(job.created_at),
+        "started_at": _time(job.started_at),
+        "finished_at": _time(job.finished_at),
+        "in_cluster": job.live and job.uid is not None,
+    }
+
+
+def job_full(user: User, job: TrainJob) -> Json:
+    """Return one job with its gang, its cause of failure, its parameters and what may be done to it now."""
+    state = state_of(job)
+    alive_at, problem = freshness()
+    return job_summary(job) | {
+        "counts": state.get("counts") or {},
+        "gang": state.get("gang"),
+        "cause": state.get("cause"),
+        "conditions": state.get("conditions") or [],
+        "jobs_status": state.get("jobs_status") or [],
+        "blueprint": job.detail.blueprint or None,
+        "parameters": job.detail.parameters,
+        "trainer_status": job.detail.trainer_status,
+        "suspend_requested": job.desired_suspend,
+        "cancel": _cancel(job),
+        "actions": actions_for(user, job),
+        "data_age": {
+            "observed_at": _time(job.observed_at),
+            "watch_alive_at": _time(alive_at),
+            "problem": problem or None,
+        },
+        "links": {
+            name: f"/api/v1/trainjobs/{job.pk}/{name}"
+            for name in ("nodes", "events", "logs", "metrics", "artifacts", "manifest")
+        },
+    }
+
+
+def _cancel(job: TrainJob) -> Json | None:
+    if job.cancel_requested_at is None:
+        return None
+    by = job.cancel_requested_by.get_username() if job.cancel_requested_by else None
+    return {"requested_at": _time(job.cancel_requested_at), "by": by, "reason": job.cancel_reason}
+
+
+def event(row: JobEvent) -> Json:
+    """Return a kept event."""
+    return {
+        "id": row.pk,
+        "type": row.type,
+        "reason": row.reason,
+        "message": row.message,
+        "object": {"kind": row.object_kind, "name": row.object_name},
+        "source": row.source,
+        "count": row.count,
+        "first_at": _time(row.first_at),
+        "last_at": _time(row.last_at),
+    }
+
+
+def log_stream(row: LogStream) -> Json:
+    """Return what is archived of one container."""
+    return {
+        "id": row.pk,
+        "pod": row.pod,
+        "container": row.container,
+        "replicated_job": row.replicated_job,
+        "rank": row.rank,
+        "attempt": row.attempt,
+        "restart": row.restart,
+        "bytes": row.bytes,
+        "lines": row.lines,
+        "first_at": _time(row.first_at),
+        "last_at": _time(row.last_at),
+        "complete": row.complete,
+        "problem": row.problem or None,
+    }
+
+
+def series(row: Series) -> Json:
+    """Return one metric over time; times are RFC 3339-free epoch seconds, as charts want them."""
+    points = [[t, v] for t, v in zip(row.times, row.values, strict=True)]
+    return {
+        "name": row.name,
+        "last": row.last,
+        "last_at": _time(row.last_at),
+        "lowest": row.best_low,
+        "highest": row.best_high,
+        "points": points,
+    }
+
+
+def artifact(row: Artifact) -> Json:
+    """Return a kept file."""
+    url = f"/api/v1/trainjobs/{row.job_id}/artifacts/{row.name}"
+    return {"name": row.name, "size": row.size, "sha256": row.sha256, "created_at": _time(row.created_at), "url": url}
+
+
+def _time(at: Any) -> str | None:
+    return at.isoformat().replace("+00:00", "Z") if at else None

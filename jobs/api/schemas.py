@@ -1,0 +1,158 @@
+"""The shapes of REST answers for the OpenAPI document. Answers themselves are plain dicts of `represent`."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
+from rest_framework import serializers as s
+
+from jobs.queries.listing import CHIPS, MAX_LIMIT
+from jobs.state.phases import ACTIONS, PHASES
+from trainui.problems import TITLES
+
+Any_ = s.JSONField
+
+
+class Reason(s.Serializer):
+    """Why a job is in its phase."""
+
+    code = s.CharField(help_text="Stable word for programs.")
+    tone = s.CharField()
+    sentence = s.CharField(help_text="One sentence for people.")
+    since = s.DateTimeField(allow_null=True)
+
+
+class TrainJob(s.Serializer):
+    """A TrainJob as lists show it."""
+
+    id = s.UUIDField()
+    url = s.CharField()
+    project = s.CharField()
+    namespace = s.CharField()
+    name = s.CharField()
+    uid = s.CharField(allow_null=True, help_text="uid in the cluster; null until it was seen there.")
+    owner = s.CharField(allow_null=True)
+    runtime = inline_serializer("RuntimeReference", {"kind": s.CharField(), "name": s.CharField()})
+    phase = s.ChoiceField(choices=list(PHASES))
+    reason = Reason()
+    finished = s.BooleanField()
+    nodes = inline_serializer("NodeNumbers", {"expected": s.IntegerField(), "ready": s.IntegerField()})
+    progress = inline_serializer(
+        "Progress",
+        {
+            "percent": s.IntegerField(allow_null=True),
+            "eta_seconds": s.IntegerField(allow_null=True),
+            "at": s.DateTimeField(allow_null=True),
+        },
+    )
+    created_at = s.DateTimeField()
+    started_at = s.DateTimeField(allow_null=True)
+    finished_at = s.DateTimeField(allow_null=True)
+    in_cluster = s.BooleanField()
+
+
+class TrainJobFull(TrainJob):
+    """One TrainJob with everything but its long lists, which `links` names."""
+
+    counts = Any_()
+    gang = Any_(allow_null=True)
+    cause = Any_(allow_null=True)
+    conditions = Any_()
+    jobs_status = Any_()
+    blueprint = s.CharField(allow_null=True)
+    parameters = Any_()
+    trainer_status = Any_(allow_null=True)
+    suspend_requested = s.BooleanField(allow_null=True)
+    cancel = Any_(allow_null=True)
+    actions = s.ListField(child=s.ChoiceField(choices=ACTIONS))
+    data_age = Any_()
+    links = Any_()
+
+
+class TrainJobPage(s.Serializer):
+    """One page of the list."""
+
+    items = TrainJob(many=True)
+    next = s.CharField(allow_null=True, help_text="Cursor of the next page.")
+    previous = s.CharField(allow_null=True)
+    counts = Any_(required=False, help_text="With count=capped: jobs per status, counted to 1000.")
+
+
+class DryRun(s.Serializer):
+    """What would happen."""
+
+    accepted = s.BooleanField()
+    manifest = Any_()
+    objects = Any_(help_text="The children that would be created; values of Secrets are left out.")
+    errors = Any_()
+    warnings = Any_()
+    origins = Any_(help_text="Where each effective value comes from.")
+
+
+class BlueprintSubmission(s.Serializer):
+    """A blueprint with values for its parameters."""
+
+    project = s.CharField()
+    blueprint = s.CharField()
+    name = s.CharField()
+    parameters = s.DictField(required=False)
+
+
+class ActionBody(s.Serializer):
+    """Why it is asked, for the audit."""
+
+    reason = s.CharField(required=False, allow_blank=True)
+
+
+class Problem(s.Serializer):
+    """RFC 9457 problem details."""
+
+    type = s.CharField()
+    title = s.CharField()
+    status = s.IntegerField()
+    code = s.CharField()
+    detail = s.CharField()
+    instance = s.CharField()
+    request_id = s.CharField()
+    errors = inline_serializer(
+        "ProblemErrors",
+        {
+            "pointer": s.CharField(help_text="JSON pointer to the field."),
+            "field": s.CharField(),
+            "code": s.CharField(),
+            "detail": s.CharField(),
+        },
+        many=True,
+        required=False,
+    )
+    retry_after = s.IntegerField(required=False)
+
+
+Nodes = inline_serializer("Nodes", {"items": Any_(), "counts": Any_(), "gang": Any_(allow_null=True)})
+Events = inline_serializer("Events", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
+Metrics = inline_serializer("Metrics", {"items": Any_()})
+Artifacts = inline_serializer("Artifacts", {"items": Any_()})
+Logs = inline_serializer("LogStreams", {"items": Any_()})
+CREATE_BODIES: dict[Any, Any] = {"application/json": BlueprintSubmission, "application/yaml": OpenApiTypes.STR}
+
+LIST_PARAMETERS = [
+    OpenApiParameter("project", str, description="Name of a project."),
+    OpenApiParameter("phase", str, description=f"Phases with commas: {', '.join(PHASES)}."),
+    OpenApiParameter("status", str, enum=list(CHIPS), description="A group of phases."),
+    OpenApiParameter("q", str, description="Part of the name."),
+    OpenApiParameter("runtime", str),
+    OpenApiParameter("owner", str, description="A user name, or `me`."),
+    OpenApiParameter("since", OpenApiTypes.DATETIME),
+    OpenApiParameter("until", OpenApiTypes.DATETIME),
+    OpenApiParameter("limit", int, description=f"1 to {MAX_LIMIT}."),
+    OpenApiParameter("cursor", str, description="`next` or `previous` of another page."),
+    OpenApiParameter("count", str, enum=["capped"]),
+]
+
+
+def problems(*statuses: int) -> dict[Any, Any]:
+    """Return the problem answers of an operation for its description."""
+    return {
+        (status, "application/problem+json"): OpenApiResponse(Problem, description=TITLES[status])
+        for status in statuses
+    }

@@ -1,0 +1,219 @@
+"""REST of TrainJobs: list, create, read, act. Thin: services decide, queries read."""
+
+import uuid
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from jobs import services
+from jobs.api import schemas
+from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, read_submission
+from jobs.api.represent import artifact, event, job_full, job_summary, series
+from jobs.queries import job as one
+from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
+from jobs.spec.manifest import dump_manifest, export_trainjob
+from trainui.api import StrictJSONParser, whole_number
+from trainui.problems import Problem
+
+ACTIONS = ("suspend", "resume", "cancel")
+
+
+class TrainJobs(APIView):
+    """All TrainJobs that the caller may see."""
+
+    parser_classes = [ManifestParser, YamlParser, TextYamlParser]
+
+    @extend_schema(
+        operation_id="listTrainJobs",
+        parameters=schemas.LIST_PARAMETERS,
+        responses={200: schemas.TrainJobPage, **schemas.problems(401, 422)},
+    )
+    def get(self, request: Request) -> Response:
+        """List jobs, newest first, a page at a time."""
+        filters = Filters.from_query(request.query_params)
+        limit = whole_number(request, "limit", DEFAULT_LIMIT)
+        page = page_of(request.user, filters, request.query_params.get("cursor", ""), limit)
+        body: dict[str, Any] = {
+            "items": [job_summary(job) for job in page.jobs],
+            "next": page.next or None,
+            "previous": page.previous or None,
+        }
+        if request.query_params.get("count") == "capped":
+            body["counts"] = [
+                {"status": c.chip, "count": c.count, "capped": c.capped} for c in counts(request.user, filters)
+            ]
+        response = Response(body)
+        links = [
+            f'<{_with(request, cursor)}>; rel="{rel}"'
+            for rel, cursor in (("next", page.next), ("prev", page.previous))
+            if cursor
+        ]
+        if links:
+            response["Link"] = ", ".join(links)
+        return response
+
+    @extend_schema(
+        operation_id="createTrainJob",
+        request=schemas.CREATE_BODIES,
+        parameters=[
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                OpenApiParameter.HEADER,
+                description="Unique per submission; sent again it returns the same job.",
+            ),
+            OpenApiParameter("project", str, description="Project of a TrainJob without metadata.namespace."),
+            OpenApiParameter("dry_run", bool, description="Only say what would happen."),
+        ],
+        responses={201: schemas.TrainJobFull, 200: schemas.DryRun, **schemas.problems(401, 403, 409, 413, 415, 422)},
+        examples=[
+            OpenApiExample(
+                "From a blueprint",
+                request_only=True,
+                value={"project": "default", "blueprint": "plain-command", "name": "hello", "parameters": {}},
+            )
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Submit a job: blueprint and parameters, a TrainJob as JSON, or as YAML."""
+        project, submission = read_submission(request, request.user)
+        if request.query_params.get("dry_run", "") in ("1", "true", "All", "server"):
+            return Response(
+                _dry_run(services.dry_run(request.user, project, submission.manifest, submission.parameters))
+            )
+        job, replayed = services.submit(request.user, project, submission)
+        job = one.visible_job(request.user, job.pk)
+        headers = {"Location": f"/api/v1/trainjobs/{job.pk}"} | ({"Idempotent-Replayed": "true"} if replayed else {})
+        return Response(job_full(request.user, job), status=200 if replayed else 201, headers=headers)
+
+
+class TrainJobView(APIView):
+    """One TrainJob."""
+
+    @extend_schema(operation_id="getTrainJob", responses={200: schemas.TrainJobFull, **schemas.problems(401, 404)})
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Read a job: phase with reason, gang, counts, cause of a failure, possible actions."""
+        return Response(job_full(request.user, one.visible_job(request.user, job_id)))
+
+    @extend_schema(
+        operation_id="deleteTrainJob", responses={202: schemas.TrainJobFull, **schemas.problems(401, 403, 404)}
+    )
+    def delete(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Remove a job with its logs and artifacts; one that still runs is cancelled first."""
+        services.delete(request.user, one.visible_job(request.user, job_id))
+        return Response(job_full(request.user, one.visible_job(request.user, job_id)), status=202)
+
+
+class TrainJobAction(APIView):
+    """What may be asked of a job."""
+
+    parser_classes = [StrictJSONParser]
+
+    @extend_schema(
+        operation_id="actOnTrainJob",
+        request=schemas.ActionBody,
+        responses={202: schemas.TrainJobFull, **schemas.problems(401, 403, 404, 409, 422)},
+    )
+    def post(self, request: Request, job_id: uuid.UUID, action: str) -> Response:
+        """Suspend, resume or cancel; done twice it is done once. The state follows: read the job, or listen to /events."""
+        reason = request.data.get("reason", "") if isinstance(request.data, dict) else ""
+        if not isinstance(reason, str):
+            raise Problem(422, "invalid", "“reason” must be text.")
+        job = one.visible_job(request.user, job_id)
+        {"suspend": services.suspend, "resume": services.resume, "cancel": services.cancel}[action](
+            request.user, job, reason
+        )
+        return Response(job_full(request.user, one.visible_job(request.user, job_id)), status=202)
+
+
+class Nodes(APIView):
+    """The nodes of a job."""
+
+    @extend_schema(operation_id="listNodes", responses={200: schemas.Nodes, **schemas.problems(401, 404)})
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """List training pods by rank with machine, state, exit code and restarts."""
+        state = one.state_of(one.visible_job(request.user, job_id))
+        return Response(
+            {"items": state.get("nodes") or [], "counts": state.get("counts") or {}, "gang": state.get("gang")}
+        )
+
+
+class Events(APIView):
+    """The kept events of a job."""
+
+    @extend_schema(
+        operation_id="listEvents",
+        responses={200: schemas.Events, **schemas.problems(401, 404, 422)},
+        parameters=[OpenApiParameter("before", int)],
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """List events of the TrainJob, its JobSet, Jobs, pods and pod group, newest first; kept longer than the cluster keeps them."""
+        job = one.visible_job(request.user, job_id)
+        rows = one.events(job, whole_number(request, "before", 0) or None)
+        return Response(
+            {"items": [event(row) for row in rows], "next": rows[-1].pk if len(rows) == one.EVENTS_LIMIT else None}
+        )
+
+
+class Metrics(APIView):
+    """The metrics of a job."""
+
+    @extend_schema(
+        operation_id="listMetrics",
+        responses={200: schemas.Metrics, **schemas.problems(401, 404)},
+        parameters=[OpenApiParameter("name", str)],
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """List metric series with their history, thinned to what a chart can show."""
+        job = one.visible_job(request.user, job_id)
+        return Response({"items": [series(s) for s in one.metric_series(job, request.query_params.get("name", ""))]})
+
+
+class Artifacts(APIView):
+    """The files of a job."""
+
+    @extend_schema(operation_id="listArtifacts", responses={200: schemas.Artifacts, **schemas.problems(401, 404)})
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """List the files that the job handed over to keep."""
+        return Response({"items": [artifact(a) for a in one.artifacts(one.visible_job(request.user, job_id))]})
+
+
+class Manifest(APIView):
+    """The TrainJob as kubectl takes it."""
+
+    @extend_schema(
+        operation_id="exportTrainJob", responses={(200, "application/yaml"): str, **schemas.problems(401, 404)}
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> HttpResponse:
+        """Export the job as YAML that applies back unchanged."""
+        job = one.visible_job(request.user, job_id)
+        manifest, omitted = export_trainjob(job.detail.manifest)
+        response = HttpResponse(dump_manifest(manifest), content_type="application/yaml")
+        response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
+        if omitted:
+            response["X-Trainui-Omitted"] = ", ".join(omitted)
+        return response
+
+
+def _dry_run(result: services.DryRun) -> dict[str, Any]:
+    def findings(rows: Any) -> list[dict[str, Any]]:
+        return [{"pointer": f.pointer, "field": f.path, "code": f.code, "detail": f.message} for f in rows]
+
+    return {
+        "accepted": not result.findings.refused,
+        "manifest": result.manifest,
+        "objects": result.objects,
+        "errors": findings(result.findings.refused),
+        "warnings": findings(result.findings.warnings),
+        "origins": [origin.as_dict() for origin in result.origins],
+    }
+
+
+def _with(request: Request, cursor: str) -> str:
+    query = request.query_params.copy()
+    query["cursor"] = cursor
+    return request.build_absolute_uri(f"?{query.urlencode()}")

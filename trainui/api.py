@@ -1,0 +1,32 @@
+"""What REST views of all apps share."""
+
+from typing import Any
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+
+from runtimes.spec.findings import Finding
+from trainui.problems import Problem
+
+
+class StrictJSONParser(JSONParser):
+    """JSON, where an empty body is an empty object."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """Return the parsed body. Raises ParseError."""
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+
+
+def whole_number(request: Request, name: str, default: int) -> int:
+    """Return a number of the address. Raises Problem 422 that names the parameter."""
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit()) or len(text) > 18:
+        message = f"“{name}” must be a whole number."
+        raise Problem(422, "invalid_parameter", message, [Finding(name, "invalid_number", message)])
+    return int(text)
