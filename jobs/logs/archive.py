@@ -79,7 +79,7 @@ class Archive:
         self.dropped_bytes: int = int(meta.get("dropped_bytes", 0))
         self.position = Position()
         self._open = False
-        self._line_start = self._line_stamp = self._key = 0
+        self._line_start = self._line_stamp = self._key = self.first_stamp = 0
         self._tracker = RowTracker()
         self._load()
 
@@ -140,6 +140,8 @@ class Archive:
     def _begin(self, stamp: int, batch: _Batch) -> None:
         self._line_start, self._line_stamp, self._open = self.bytes + len(batch.data), stamp, True
         self._key = max(self._key, stamp)
+        if not self.lines:
+            self.first_stamp = self._key
         batch.index.extend((self._line_start, self._key))
         if stamp < self._key:
             batch.clock.extend((self.lines, max(0, stamp)))
@@ -203,6 +205,7 @@ class Archive:
         os.ftruncate(self._files["moves"], len(moves) * RECORD_SIZE)
         self._tracker = RowTracker(self.lines, *RowMap(self.lines, moves).state(self.lines))
         self._key = keys[self.lines - 1] if self.lines else 0
+        self.first_stamp = keys[0] if self.lines else 0
         self.position = self._find_position(keys, self._kept("notes", 1), self._kept("clock", 2))
 
     def _mend(self, starts: "array[int]", size: int) -> None:

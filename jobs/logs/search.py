@@ -17,6 +17,9 @@ from jobs.logs.render import Renderer
 MAX_QUERY = 1000
 MAX_CELLS = 65_536  # characters of one row that are searched
 _CONTROLS = bytes(set(range(0x20)) - {0x09, 0x0A} | {0x7F})
+# what sees a line's end differently inside a larger text, or does not give back what it took beyond it
+_LINE_BOUND = re.compile(r"\(\?|\\[AzZG]|[*+?}]\+")
+_FEW_LINES = 32
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 Span = tuple[int, int]
@@ -63,11 +66,30 @@ class Query:
             self._pattern = regex.compile(regex.escape(text) if self.literal else text, flags)
         except (regex.error, RecursionError, OverflowError) as error:
             raise SearchError("invalid_regex", f"Not a regular expression: {error}.") from error
+        # the same pattern for several lines at once: no match there means none in any of the lines
+        several = self.literal or not _LINE_BOUND.search(text)
+        self._several = regex.compile(self._pattern.pattern, flags | regex.MULTILINE) if several else None
         # bytes that any row with a match contains, or None if no such bytes are known
         plain = self.literal and "\ufffd" not in text and not any("\u2400" <= char <= "\u2421" for char in text)
         self.needle: bytes | None = None
         if plain and (text.isascii() or not self.ignore_case):
             self.needle = text.lower().encode() if self.ignore_case else text.encode()
+
+    def candidates(self, lines: str, number: int, deadline: float) -> Iterator[tuple[int, str]]:
+        """Yield (number, line) of the lines that may match, most others left out; `number` is that of the first line."""
+        count = lines.count("\n") + 1
+        if count > _FEW_LINES and self._several:
+            try:
+                if not self._several.search(lines, timeout=max(0.001, deadline - time.monotonic()) / 4):
+                    return
+            except TimeoutError:
+                yield from enumerate(lines.split("\n"), number)  # one by one it may be quick, and if not it is said
+                return
+            middle = lines.index("\n", len(lines) // 2) if "\n" in lines[len(lines) // 2 :] else lines.rindex("\n")
+            yield from self.candidates(lines[:middle], number, deadline)
+            yield from self.candidates(lines[middle + 1 :], number + lines.count("\n", 0, middle + 1), deadline)
+            return
+        yield from enumerate(lines.split("\n"), number)
 
     def spans(self, text: str, deadline: float | None = None) -> list[Span]:
         """Return the matches in one row, empty ones left out. Raises SearchError when the time is over."""
@@ -84,7 +106,7 @@ def search_log(reader: LogReader, query: Query, start: int = 0, limit: int = 100
     """Return the rows from `start` on that match. Stops after `limit` rows or `seconds`; Raises SearchError if one row takes longer."""
     deadline = time.monotonic() + seconds
     result = Result()
-    candidates = _plain_rows(reader, query, start) if reader.row_map.simple else _rendered_rows(reader, start)
+    candidates = _plain_rows(reader, query, start, deadline) if reader.row_map.simple else _rendered_rows(reader, start)
     for number, text in candidates:
         if text is None or not number % 64:
             if time.monotonic() > deadline:
@@ -117,7 +139,7 @@ def _rendered_rows(reader: LogReader, start: int) -> Iterator[tuple[int, str | N
         number += 1
 
 
-def _plain_rows(reader: LogReader, query: Query, start: int) -> Iterator[tuple[int, str | None]]:
+def _plain_rows(reader: LogReader, query: Query, start: int, deadline: float) -> Iterator[tuple[int, str | None]]:
     """Rows that may match, where each line is a row; (row, None) now and then so that the caller can look at the clock."""
     number, rest = start, b""
     for block in reader.line_blocks(start, reader.lines):
@@ -128,13 +150,13 @@ def _plain_rows(reader: LogReader, query: Query, start: int) -> Iterator[tuple[i
         lines = rest + whole
         rest = rest_of_block
         yield number, None
-        yield from _rows_of(lines, query, number)
+        yield from _rows_of(lines, query, number, deadline)
         number += lines.count(b"\n") + 1
     if rest:
-        yield from _rows_of(rest, query, number)
+        yield from _rows_of(rest, query, number, deadline)
 
 
-def _rows_of(lines: bytes, query: Query, number: int) -> Iterator[tuple[int, str]]:
+def _rows_of(lines: bytes, query: Query, number: int, deadline: float) -> Iterator[tuple[int, str]]:
     if b"\r" in lines:
         lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
     if b"\x1b" in lines:
@@ -143,8 +165,12 @@ def _rows_of(lines: bytes, query: Query, number: int) -> Iterator[tuple[int, str
     if plain and query.needle is not None:
         yield from _rows_with(lines, query.needle, query.ignore_case, number)
         return
+    if plain:
+        for at, text in query.candidates(lines.decode("utf-8", "replace"), number, deadline):
+            yield at, text[:MAX_CELLS]
+        return
     for offset, line in enumerate(lines.split(b"\n")):
-        if plain or len(line.translate(None, _CONTROLS)) == len(line):
+        if len(line.translate(None, _CONTROLS)) == len(line):
             yield number + offset, line.decode("utf-8", "replace")[:MAX_CELLS]
         else:
             renderer = Renderer(max_cells=MAX_CELLS)
