@@ -15,6 +15,7 @@ class Report:
     """What was found on the way: faults, and the paths of unknown fields."""
 
     custom: bool = False
+    defaults: bool = True
     causes: list[Cause] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -23,13 +24,15 @@ class Report:
         self.causes.append(Cause(path, message, reason))
 
 
-def conform(schema: Schema, value: Any, path: str = "", custom: bool = False) -> tuple[Any, Report]:
+def conform(
+    schema: Schema, value: Any, path: str = "", custom: bool = False, defaults: bool = True
+) -> tuple[Any, Report]:
     """Return the value as it is stored, and what was found; the argument is not changed.
 
     Built-in kinds write quantities as text; `custom` kinds keep them as they are, and refuse fractions that are no text.
-    The messages are those of Kubernetes' schema validation, so that clients that know them understand ours.
+    Without `defaults` nothing is filled in. The messages are those of Kubernetes' schema validation, so that clients that know them understand ours.
     """
-    report = Report(custom)
+    report = Report(custom, defaults)
     return _conform(schema, value, path, report), report
 
 
@@ -127,7 +130,7 @@ def _object(schema: Schema, value: dict[str, Any], path: str, report: Report) ->
     for name in schema.required:
         if name not in made:
             report.add(f"{path}.{name}" if path else name, "FieldValueRequired", "Required value")
-    if fields:
+    if fields and report.defaults:
         for name, shape in fields.items():
             if shape.default is not MISSING and name not in made:
                 made[name] = _conform(shape, shape.default, path, report)

@@ -1,0 +1,1 @@
+"""Which field manager owns which field: metadata.managedFields and server-side apply."""
