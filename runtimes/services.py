@@ -1,12 +1,16 @@
 """Changing the catalog: loading blueprints, and what a catalog admin may do to one."""
 
+from dataclasses import asdict
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from runtimes.models import Runtime
 from runtimes.spec.blueprint import Blueprint, load_blueprint
+from runtimes.spec.parameter import Parameter
 from runtimes.sync import sync_runtime
 from trainui.accounts.models import User
 from trainui.accounts.permissions import require
@@ -24,19 +28,21 @@ def load_blueprints(folder: Path = BLUEPRINTS_DIR) -> list[Runtime]:
     loaded = [(load_blueprint(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yaml"))]
     rows = []
     with transaction.atomic():
-        for blueprint, path in loaded:
+        for position, (blueprint, path) in enumerate(loaded):
             values = {
                 "managed": True,
                 "title": blueprint.card.title,
                 "summary": blueprint.card.summary,
                 "framework": blueprint.card.framework,
-                "position": blueprint.card.position,
-                "card": blueprint.card.as_dict(),
-                "parameters": [p.as_dict() for p in blueprint.parameters],
+                "position": position,
+                "card": asdict(blueprint.card),
+                "parameters": [_plain(p) for p in blueprint.parameters],
                 "manifest": blueprint.runtime,
                 "source": path.read_text(encoding="utf-8"),
             }
-            row, _ = Runtime.objects.update_or_create(kind=Runtime.CLUSTER_KIND, namespace="", name=blueprint.name, defaults=values)
+            row, _ = Runtime.objects.update_or_create(
+                kind=Runtime.CLUSTER_KIND, namespace="", name=blueprint.name, defaults=values
+            )
             rows.append(row)
         names = [row.name for row in rows]
         Runtime.objects.filter(managed=True, kind=Runtime.CLUSTER_KIND).exclude(name__in=names).update(managed=False)
@@ -60,3 +66,8 @@ def restore(user: User, row: Runtime) -> Runtime:
     record(user, "runtime.restore", row)
     sync_runtime(row, overwrite=True)
     return row
+
+
+def _plain(parameter: Parameter) -> dict[str, Any]:
+    """Return a parameter as JSON data; numbers of any size stay exact as text."""
+    return {k: str(v) if isinstance(v, Decimal) else v for k, v in asdict(parameter).items()}
