@@ -31,9 +31,9 @@ def init_script(flux: Instance) -> str:
 #!/bin/bash
 # Copies Flux to a volume that the training container mounts, and writes the configuration of this instance.
 set -e
-mkdir -p {VIEW}/config
-cp -a /opt/view {VIEW}/view
-cp -a {SOFTWARE} {VIEW}/software
+mkdir -p {VIEW}/config {VIEW}/view {VIEW}/software
+cp -a /opt/view/. {VIEW}/view/
+cp -a {SOFTWARE}/. {VIEW}/software/
 /opt/view/bin/flux R encode --hosts="{flux.hosts}" {flux.resources} > {VIEW}/config/R
 cat > {VIEW}/config/broker.toml <<'END'
 [bootstrap]
