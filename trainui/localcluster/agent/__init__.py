@@ -1,0 +1,1 @@
+"""The node agent of the local cluster: runs the pods of its virtual machines as process groups."""
