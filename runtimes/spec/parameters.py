@@ -124,7 +124,9 @@ def located(blueprint: Blueprint, findings: Iterable[Finding]) -> list[Finding]:
     the params.
     """
     # A list index of the blueprint need not be the one of the TrainJob: items without a value are left out.
-    paths = {path: name for path, name in field_sources(blueprint).items() if not path.endswith("]") or is_named_entry(path)}
+    paths = {
+        path: name for path, name in field_sources(blueprint).items() if not path.endswith("]") or is_named_entry(path)
+    }
     paths |= {path: p.name for p in blueprint.parameters for path in p.paths}
     moved = []
     for finding in findings:
