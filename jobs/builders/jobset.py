@@ -20,6 +20,7 @@ def _canonical(spec: Obj) -> Obj:
     """
     if coordinator := spec.get("coordinator"):
         spec["coordinator"] = {key: value for key, value in coordinator.items() if value != 0}
+    _claims(spec)
     for job in spec["replicatedJobs"]:
         pod = pod_spec(job)
         for key in _EMPTY_IS_ABSENT:
@@ -30,6 +31,23 @@ def _canonical(spec: Obj) -> Obj:
                 if field := (entry.get("valueFrom") or {}).get("resourceFieldRef"):
                     field.setdefault("divisor", "0")
     return spec
+
+
+def _claims(spec: Obj) -> None:
+    """Make claim templates resumable: JobSet's default retention is written out, and pods leave the volume to JobSet.
+
+    A re-apply without the policy would take back what JobSet's webhook filled in, and be refused as a change (facts:
+    kubeflow-trainer 8.1). JobSet adds a template's volume to the pods that mount it, and refuses one of that name.
+    """
+    names = set()
+    for policy in spec.get("volumeClaimPolicies") or []:
+        if not (policy.get("retentionPolicy") or {}).get("whenDeleted"):
+            policy["retentionPolicy"] = {**(policy.get("retentionPolicy") or {}), "whenDeleted": "Delete"}
+        names |= {(template.get("metadata") or {}).get("name") for template in policy.get("templates") or []}
+    for job in spec["replicatedJobs"]:
+        pod = pod_spec(job)
+        if any(volume.get("name") in names for volume in pod.get("volumes") or []):
+            pod["volumes"] = [volume for volume in pod["volumes"] if volume.get("name") not in names]
 
 
 def jobset(draft: Draft) -> Obj:
