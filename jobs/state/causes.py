@@ -4,16 +4,25 @@ The cause is the message of the pod that has one, not the newest message: siblin
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from jobs.state import gang
 from jobs.state.explain import Explanation, explain
-from jobs.state.reading import condition, holds, moment, objects, text
+from jobs.state.pods import Pod
+from jobs.state.reading import condition, holds, moment, text
 from jobs.state.view import Slot, View
 
 # The earlier, the more it says about what is missing.
 _ORDER = (
     ("PvcNotFound", "VolumeNotBound", "VolumeNodeAffinity"),
-    ("InsufficientResources", "TooManyPods", "HostPortConflict", "PodAffinityMismatch", "TopologySpreadMismatch"),
+    (
+        "InsufficientResources",
+        "TooManyPods",
+        "HostPortConflict",
+        "PodAffinityMismatch",
+        "TopologySpreadMismatch",
+        "QueueAhead",
+    ),
     (
         "NodeAffinityMismatch",
         "TaintNotTolerated",
@@ -32,8 +41,9 @@ _RANK = {code: rank for rank, codes in enumerate(_ORDER) for code in codes}
 
 def placement(view: View, slots: Iterable[Slot]) -> Explanation | None:
     """Return the best explanation why these slots have no machine, or None if nobody said anything."""
-    waiting = [slot for slot in slots if slot.alive and not slot.alive.placed]
-    return _best([*_from_pods(waiting), *_from_group(view), *_from_events(view, waiting)])
+    waiting = [slot.alive for slot in slots if slot.alive and not slot.alive.placed]
+    said = {*_from_pods(waiting), *_from_events(view, waiting)}
+    return _best([*(explain(source, reason, message) for source, reason, message in said), *_from_group(view)])
 
 
 def _best(found: list[Explanation]) -> Explanation | None:
@@ -45,11 +55,11 @@ def _weight(why: Explanation) -> tuple[int, int, str]:
     return (_RANK.get(why.code, 4), -sum(reason.nodes or 0 for reason in why.reasons), why.clause)
 
 
-def _from_pods(slots: list[Slot]) -> Iterator[Explanation]:
-    for slot in slots:
-        said = slot.alive.unplaced if slot.alive else {}
-        if said:
-            yield explain("pod PodScheduled=False", text(said, "reason"), text(said, "message"))
+def _from_pods(pods: list[Pod]) -> Iterator[tuple[str, str, str]]:
+    """What the pods' own conditions say. Many pods say the same; each text is read once."""
+    for pod in pods:
+        if pod.unplaced:
+            yield "pod PodScheduled=False", text(pod.unplaced, "reason"), text(pod.unplaced, "message")
 
 
 def _from_group(view: View) -> Iterator[Explanation]:
@@ -74,15 +84,12 @@ def _from_group(view: View) -> Iterator[Explanation]:
         yield explain("volcano PodGroup Unschedulable", text(stuck, "reason"), text(stuck, "message"))
 
 
-def _from_events(view: View, slots: list[Slot]) -> Iterator[Explanation]:
-    """What events say about exactly these pods, since they were created."""
-    for slot in slots:
-        pod = slot.alive
-        if pod is None:
-            continue
-        for event in view.events:
-            if event.reason == "FailedScheduling" and event.about("Pod", view.namespace, pod.name, pod.uid):
-                yield explain("pod event FailedScheduling", event.reason, event.message)
+def _from_events(view: View, pods: list[Pod]) -> Iterator[tuple[str, str, str]]:
+    """What events say about exactly these pods."""
+    for pod in pods:
+        for event in view.events.about("Pod", pod.name, pod.uid):
+            if event.reason == "FailedScheduling":
+                yield "pod event FailedScheduling", event.reason, event.message
 
 
 def queue_event(view: View, queue: str) -> Explanation | None:
@@ -90,24 +97,28 @@ def queue_event(view: View, queue: str) -> Explanation | None:
     name = text(view.gang, "podgroup")
     found = [
         explain("volcano PodGroup event", event.reason, event.message, {"queue": queue})
-        for event in view.events
-        if event.reason == "Unschedulable" and event.about("PodGroup", view.namespace, name)
+        for event in view.events.about("PodGroup", name)
+        if event.reason == "Unschedulable"
     ]
     known = [why for why in found if why.known]
     return known[-1] if known else found[-1] if found else None
 
 
-def creation(view: View) -> tuple[Explanation, str] | None:
+def creation(view: View, since: datetime | None = None) -> tuple[Explanation, str] | None:
     """Return why pods of this job's Jobs were refused (explanation and raw message), or None.
 
-    Only events of exactly its own Jobs count, and only those since it was created or resumed.
+    Only events of exactly its own Jobs count, and only those since it was created or resumed (or since a given time).
     """
-    found = []
-    for event in view.events:
-        late = not (event.time and view.began and event.time < view.began)
-        if event.reason == "FailedCreate" and event.kind == "Job" and event.namespace in ("", view.namespace) and late:
-            if view.is_own_job(event.name):
-                found.append((explain("job event FailedCreate", event.reason, event.message), event.message))
+    start = since or view.began
+    found = [
+        (explain("job event FailedCreate", event.reason, event.message), event.message)
+        for event in view.events.all
+        if event.reason == "FailedCreate"
+        and event.kind == "Job"
+        and event.namespace in ("", view.namespace)
+        and not (event.time and start and event.time < start)
+        and view.is_own_job(event.name)
+    ]
     known = [why for why in found if why[0].known]
     return known[-1] if known else found[-1] if found else None
 
@@ -115,14 +126,5 @@ def creation(view: View) -> tuple[Explanation, str] | None:
 def jobset_trouble(view: View) -> str:
     """Return what the JobSet controller complained about last (a Job, Service or claim it could not create), or nothing."""
     wanted = ("JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed")
-    said = [e.message for e in view.events if e.reason in wanted and e.about("JobSet", view.namespace, view.name)]
+    said = [event.message for event in view.events.about("JobSet", view.name) if event.reason in wanted]
     return said[-1] if said else ""
-
-
-def has_status(view: View) -> bool:
-    """Return whether any scheduler has said anything about the pods that wait."""
-    return any(
-        objects(slot.alive.raw, "status", "conditions")
-        for slot in view.member_slots
-        if slot.alive and not slot.alive.placed
-    )

@@ -1,5 +1,6 @@
 """The reason codes: each belongs to a phase and has a tone, a short title and the frame of its sentence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,15 +31,19 @@ def _add(phase: str, name: str, title: str, sentence: str, tone: str = "") -> No
 def say(
     phase: str,
     code: str,
+    gaps: Mapping[str, Any] | None = None,
     *,
     since: datetime | None = None,
     recheck: datetime | None = None,
     cause: Cause | None = None,
-    **gaps: Any,
+    **more: Any,
 ) -> Verdict:
-    """Return the verdict for a registered code with its sentence filled in. Raises KeyError for a code or gap that is missing."""
+    """Return the verdict for a registered code, its sentence filled in from `gaps` and `more`.
+
+    Raises KeyError for a code that is not registered or a gap that is not filled: both are faults of the step that decides.
+    """
     known = CODES[phase, code]
-    sentence = known.sentence.format_map(gaps)
+    sentence = known.sentence.format_map({**(gaps or {}), **more})
     return Verdict(phase, code, known.tone, sentence, since, recheck, cause)
 
 
@@ -71,7 +76,7 @@ _add(
     "No controller has reacted to the TrainJob for {age}. Check that what reconciles it is running ({who}).",
     "warn",
 )
-_add(_C, "CreatingPods", "Creating pods", "{created} of {needed} {what} are created.")
+_add(_C, "CreatingPods", "Creating pods", "{created}.")
 _add(_C, "Resuming", "Resuming", "Resumed{age}; its pods are being created again.")
 _add(
     _C,
@@ -82,7 +87,13 @@ _add(
 
 _Q = phases.QUEUED
 _add(_Q, "WaitingForQuota", "Waiting for quota", "Waits in queue {queue}: {detail}.")
-_add(_Q, "ExceedsMaxQuota", "Larger than the queue", "Queue {queue} can never hold this job: {detail}.", "warn")
+_add(
+    _Q,
+    "ExceedsMaxQuota",
+    "Larger than the queue",
+    "Queue {queue} can never hold this job: {detail}. Make it smaller, or choose another queue.",
+    "warn",
+)
 _add(_Q, "NoMatchingFlavor", "No matching flavor", "No flavor of queue {queue} fits this job: {detail}.", "warn")
 _add(_Q, "QueueStopped", "Queue stopped", "Queue {queue} admits nothing at the moment: {detail}.", "warn")
 _add(_Q, "WaitingForPreemption", "Waiting for preemption", "Waits in queue {queue}: {detail}.")
@@ -96,44 +107,44 @@ _add(
     _W,
     "GangIncomplete",
     "Gang not placed",
-    "{placed} of {needed} nodes have a machine, and the gang starts only together{enough}{detail}.",
+    "{placed}{together}{detail}.",
 )
-_add(_W, "Unschedulable", "No machine fits", "{count} of {needed} {what} cannot be placed{detail}.")
-_add(_W, "PodsNotCreated", "Pods not created", "{created} of {needed} {what} are created after {age}{detail}.", "warn")
-_add(_W, "SchedulingGated", "Held by a gate", "{count} of {needed} {what} are held back by a scheduling gate{detail}.")
+_add(_W, "Unschedulable", "No machine fits", "{some} cannot be placed{detail}.")
+_add(_W, "PodsNotCreated", "Pods not created", "{created} after {age}{detail}.", "warn")
+_add(_W, "SchedulingGated", "Held by a gate", "{some} {are} held back by a scheduling gate{detail}.")
 _add(
     _W,
     "NamespaceQuotaExceeded",
     "Quota of the project exceeded",
-    "{created} of {needed} {what} are created: {detail}.",
+    "{created}: {detail}.",
     "warn",
 )
-_add(_W, "AdmissionDenied", "Pods refused", "{created} of {needed} {what} are created: {detail}.", "warn")
+_add(_W, "AdmissionDenied", "Pods refused", "{created}: {detail}.", "warn")
 _add(
     _W,
     "ServiceAccountMissing",
     "Service account missing",
-    "{created} of {needed} {what} are created: {detail}.",
+    "{created}: {detail}.",
     "warn",
 )
-_add(_W, "PvcNotFound", "Volume claim missing", "{count} of {needed} {what} cannot be placed: {detail}.", "warn")
-_add(_W, "VolumeNotBound", "Volume not bound", "{count} of {needed} {what} cannot be placed: {detail}.")
+_add(_W, "PvcNotFound", "Volume claim missing", "{some} cannot be placed: {detail}.", "warn")
+_add(_W, "VolumeNotBound", "Volume not bound", "{some} cannot be placed: {detail}.")
 
 _S = phases.STARTING
 _add(
     _S,
     "ContainersCreating",
     "Containers being created",
-    "{running} of {needed} {what} run; containers are being created{detail}.",
+    "{summary}.",
 )
 _add(
     _S,
     "InitContainers",
     "Init containers run",
-    "{running} of {needed} {what} run; the others run init container {detail}.",
+    "{summary} init container {detail}.",
 )
-_add(_S, "ReadinessPending", "Not all ready", "{ready} of {needed} {what} are ready; not yet {detail}.")
-_add(_S, "LauncherPending", "Launcher to come", "{ready} of {needed} nodes are ready; {detail}.")
+_add(_S, "ReadinessPending", "Not all ready", "{summary}.")
+_add(_S, "LauncherPending", "Launcher to come", "{detail}.")
 
 _PROBLEMS = (
     (
@@ -154,23 +165,21 @@ _PROBLEMS = (
     ),
     ("ContainerConfigError", "Container cannot be set up", "{who} cannot start: {detail}."),
     ("VolumeMountFailed", "Volume cannot be mounted", "{who} cannot mount a volume: {detail}."),
-    ("CrashLoopBackOff", "Crashes again and again", "{who} crashes at start: {detail}. Read its log for the cause."),
+    ("CrashLoopBackOff", "Crashes again and again", "{who} {crash} at start: {detail}. Read the log for the cause."),
 )
 for _phase in (phases.STARTING, phases.INITIALIZING):
     for _name, _title, _sentence in _PROBLEMS:
         _add(_phase, _name, _title, _sentence, "warn")
 
 _I = phases.INITIALIZING
-_add(
-    _I, "InitializerStarting", "Initializer starting", "{who} {are} starting; {needed} nodes follow when that is done."
-)
-_add(_I, "InitializerRunning", "Initializer running", "{who} {are} running; {needed} nodes follow when that is done.")
+_add(_I, "InitializerStarting", "Initializer starting", "{who} {are} starting; {needed} {follow} when that is done.")
+_add(_I, "InitializerRunning", "Initializer running", "{who} {are} running; {needed} {follow} when that is done.")
 _add(_I, "InitializerRetrying", "Initializer retried", "{who} failed and is tried again{detail}.", "warn")
 _add(
     _I,
     "InitializerCrashLoop",
     "Initializer crashes",
-    "{who} crashes again and again: {detail}. Read its log for the cause.",
+    "{who} {crash} again and again: {detail}. Read the log for the cause.",
     "warn",
 )
 
@@ -182,13 +191,13 @@ _add(
     "Running without all nodes",
     "{running} of {expected} nodes run, {needed} are enough; {missing} more {wait}{detail}.",
 )
-_add(_R, "Finishing", "Finishing", "All {needed} {what} have finished; the job is about to be marked complete.")
+_add(_R, "Finishing", "Finishing", "{summary}; the job is about to be marked complete.")
 
 _add(
     phases.SUSPENDING,
     "PodsTerminating",
     "Suspending",
-    "{count} pods are being stopped because the job was suspended{by}.",
+    "{pods} being stopped because the job was suspended{by}.",
 )
 _add(
     phases.SUSPENDED,
@@ -206,16 +215,16 @@ _add(
     phases.RESTARTING,
     "JobSetRestart",
     "Restarting",
-    "Restart {restart}{limit}{because}: {created} of {needed} {what} of the new attempt are created.",
+    "Restart {restart}{limit}{because}: {created} for the new attempt.",
 )
 
 _P = phases.PREEMPTED
-_add(_P, "PreemptedByKueue", "Preempted", "Preempted in queue {queue}: {detail}. It waits and starts again on its own.")
+_add(_P, "PreemptedByKueue", "Preempted", "{detail} (queue {queue}). It is queued again and starts on its own.")
 _add(
     _P,
     "PreemptedByScheduler",
     "Preempted",
-    "Preempted: {count} of {needed} nodes were stopped to make room for a job of higher priority. They start again when room is free.",
+    "Preempted: {count} of {needed} nodes were stopped to make room for a job of higher priority. It goes on when there is room again.",
 )
 _add(
     _P,
@@ -232,7 +241,7 @@ _add(
     _D,
     "CrashLoopBackOff",
     "Crashes again and again",
-    "{who} crashes again and again: {detail}. Read its log for the cause.",
+    "{who} {crash} again and again: {detail}. Read the log for the cause.",
 )
 
 _add(phases.SUCCEEDED, "Completed", "Succeeded", "{summary}")
@@ -252,7 +261,7 @@ _add(
     _F,
     "MaxRestartsReached",
     "Out of restarts",
-    "Failed again after {restarts} restarts{limit}; there are no more{detail}.",
+    "Failed, and all restarts are used up ({restarts}{limit}){detail}.",
 )
 _add(_F, "JobFailed", "Failed", "Failed: {detail}.")
 _add(_F, "RuntimeNotSupported", "Runtime not supported", "Its runtime cannot be used: {detail}.")

@@ -13,19 +13,16 @@ JOBSET_CRD = "jobsets.jobset.x-k8s.io"
 
 def decide(view: View) -> Verdict | None:
     """Return why there is no JobSet, or no pod after a resume, or None if there is."""
-    if not view.has_jobset:
+    if not view.jobset:
         return _create_failed(view) or _runtime_missing(view) or _awaiting(view)
     return _resuming(view)
 
 
 def _create_failed(view: View) -> Verdict | None:
-    name, namespace = view.name, view.namespace
     said = [
         event
-        for event in view.events
-        if event.reason == CREATION_FAILED
-        and event.about("TrainJob", namespace, name, view.uid)
-        and not (event.time and view.created_at and event.time < view.created_at)
+        for event in view.events.about("TrainJob", view.name, view.uid)
+        if event.reason == CREATION_FAILED and not (event.time and view.created_at and event.time < view.created_at)
     ]
     if said:
         return say(phases.MISCONFIGURED, "CreateFailed", detail=quote(said[-1].message), since=said[-1].time)

@@ -103,7 +103,7 @@ def _from_end(view: View, end: _End, at: datetime | None) -> Verdict:
     limit = restart_limit(view)
     of = f" of {limit}" if limit is not None else ""
     after = f" in the last attempt, after {view.attempt}{of} restarts" if view.attempt else ""
-    return say(phases.FAILED, code, who=who(end.slot), after=after, since=at, cause=cause_of(end), **gaps)
+    return say(phases.FAILED, code, gaps, who=who(end.slot), after=after, since=at, cause=cause_of(end))
 
 
 def _classify(end: _End) -> tuple[str, dict[str, object]]:

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from jobs.state import phases
-from jobs.state.codes import CODES, say
+from jobs.state.codes import say
 from jobs.state.explain import Explanation, explain
 from jobs.state.model import Verdict
 from jobs.state.reading import Object, condition, dig, holds, moment, number, objects, quote, text
 from jobs.state.times import words
 from jobs.state.view import View, is_true
-from jobs.state.wording import after, listed
+from jobs.state.wording import after, capital, listed
 
 # What an explanation of QuotaReserved=False means for the job: (phase, code).
 _WAITS = {
@@ -40,7 +40,7 @@ def preempted(view: View) -> Verdict | None:
     message = text(evicted, "message") if taken else text(preempted_by, "message")
     why = explain("workload Evicted=True", "Preempted", message)
     since = moment(evicted if taken else preempted_by, "lastTransitionTime")
-    return say(phases.PREEMPTED, "PreemptedByKueue", queue=queue_name(view), detail=why.clause, since=since)
+    return say(phases.PREEMPTED, "PreemptedByKueue", queue=queue_name(view), detail=capital(why.clause), since=since)
 
 
 def verdict(view: View) -> Verdict:
@@ -104,14 +104,13 @@ def _waiting(view: View) -> Verdict:
     work = view.workload
     reserved = condition(work, "QuotaReserved")
     queue, since = queue_name(view), moment(reserved, "lastTransitionTime")
-    why = explain("workload QuotaReserved=False", text(reserved, "reason"), text(reserved, "message"), {"queue": queue})
+    why = explain("workload QuotaReserved=False", text(reserved, "reason"), text(reserved, "message"), {})
     phase, code = _WAITS.get(why.code, (phases.QUEUED, "PendingEvaluation"))
     if code == "PendingEvaluation":
         since = since or moment(work, "metadata", "creationTimestamp")
         return say(phase, code, queue=queue, detail=after(_unknown(why)), since=since)
-    gaps = {"queue": why.queue or queue, "detail": why.clause, "namespace": view.namespace}
-    assert (phase, code) in CODES
-    return say(phase, code, since=since, **{**gaps, "queue": gaps["queue"] if phase == phases.MISCONFIGURED else queue})
+    named = why.queue if phase == phases.MISCONFIGURED and why.queue else queue
+    return say(phase, code, queue=named, detail=why.clause, namespace=view.namespace, since=since)
 
 
 def _unknown(why: Explanation) -> str:

@@ -1,16 +1,16 @@
 """Step 9: the job was placed once, and now fewer than the minimum have a machine."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jobs.state import causes, gang, phases, problems
 from jobs.state.codes import say
 from jobs.state.model import Verdict
-from jobs.state.pods import Pod
+from jobs.state.pods import SHUTDOWN, Pod
 from jobs.state.reading import moment, text
 from jobs.state.times import newest
 from jobs.state.view import Slot, View
-from jobs.state.wording import ranks
+from jobs.state.wording import after, listed, ranks, verb
 
 # A pod should be gone when its grace has passed; this much later its machine is silent.
 STUCK = timedelta(seconds=60)
@@ -49,14 +49,14 @@ def _silent(view: View) -> list[Slot]:
 
 
 def _told(view: View, pod: Pod) -> bool:
-    return any(e.reason == "NodeNotReady" and e.about("Pod", view.namespace, pod.name, pod.uid) for e in view.events)
+    return any(event.reason == "NodeNotReady" for event in view.events.about("Pod", pod.name, pod.uid))
 
 
 def _preempted(view: View) -> Verdict | None:
     victims = [pod for pod in view.pods if pod.preempted and _is_member(view, pod)]
     told = [
         event
-        for event in view.events
+        for event in view.events.all
         if _names_victim(view, event.kind, event.reason, event.name) and _in_this_run(view, event.time)
     ]
     before = text(view.record, "code") == "PreemptedByScheduler" and text(view.record, "phase") == phases.PREEMPTED
@@ -69,9 +69,9 @@ def _preempted(view: View) -> Verdict | None:
     )
 
 
-def _in_this_run(view: View, time: object) -> bool:
+def _in_this_run(view: View, time: datetime | None) -> bool:
     since = view.scheduled_at or view.began
-    return since is None or time is None or time >= since  # type: ignore[operator]
+    return since is None or time is None or time >= since
 
 
 def _names_victim(view: View, kind: str, reason: str, name: str) -> bool:
@@ -93,8 +93,8 @@ def _machine_lost(view: View, silent: list[Slot]) -> Verdict | None:
     machines = sorted({pod.machine for pod in pods if pod.machine})
     stuck = [pod for pod in gone if pod.deleting and view.now - pod.deleting > STUCK]
     if stuck or silent:
-        name = machines[0] if machines else "NAME"
-        detail = f" and is silent, so its pods cannot end. Delete the machine, or taint it: kubectl taint node {name} node.kubernetes.io/out-of-service=:NoExecute"
+        taint = f"kubectl taint node {machines[0] if machines else 'NAME'} node.kubernetes.io/out-of-service=:NoExecute"
+        detail = f" and is silent, so its pods cannot end. Delete the machine, or taint it: {taint}"
     else:
         detail = "; its nodes are started again elsewhere"
     ends = [pod.deleting + STUCK for pod in gone if pod.deleting and pod.deleting + STUCK > view.now]
@@ -103,7 +103,7 @@ def _machine_lost(view: View, silent: list[Slot]) -> Verdict | None:
         "NodeLost",
         placed=gang.placed(view),
         needed=sum(group.count for group in view.members),
-        machine=", ".join(machines) or "(unknown)",
+        machine=listed(machines) or "(unknown)",
         detail=detail,
         since=newest(*(moment(pod.disruption, "lastTransitionTime") for pod in gone)),
         recheck=min(ends, default=None),
@@ -113,20 +113,31 @@ def _machine_lost(view: View, silent: list[Slot]) -> Verdict | None:
 def _pods_lost(view: View) -> Verdict:
     total = sum(group.count for group in view.members)
     missing = [slot for slot in view.member_slots if not (slot.alive and slot.alive.placed)]
-    lost = total - gang.placed(view)
     failed = [pod for pod in view.pods if pod.failed and _is_member(view, pod) and _of_attempt(view, pod)]
-    how = next((problems.exit_of(container) for pod in failed for container, _ in pod.ended), "")
-    why = causes.placement(view, missing)
-    waits = f"; {why.clause}" if why else ""
-    since = newest(*(pod.finished for pod in failed))
-    detail = f" ({ranks(missing)}{how.replace(': ', ', ', 1)}){waits}"
+    lost = total - gang.placed(view)
     return say(
         phases.DEGRADED,
         "PodsLost",
         placed=gang.placed(view),
         needed=total,
         lost=lost,
-        were="was" if lost == 1 else "were",
-        detail=detail,
-        since=since,
+        were=verb(lost, "was", "were"),
+        detail=f" ({ranks(missing)}{_how(failed)}){after(_hindrance(view, missing), '; ')}",
+        since=newest(*(pod.finished for pod in failed)),
     )
+
+
+def _how(failed: list[Pod]) -> str:
+    if any(pod.reason in SHUTDOWN for pod in failed):
+        return ", stopped when the machine was shut down"
+    ends = (problems.exit_of(container) for pod in failed for container, _ in pod.ended)
+    return next((how.replace(": ", ", ", 1) for how in ends if how), "")
+
+
+def _hindrance(view: View, missing: list[Slot]) -> str:
+    """Why the lost nodes do not come back by themselves: no machine for them, or their pods are refused."""
+    why = causes.placement(view, missing)
+    if why:
+        return why.cause
+    refusal = causes.creation(view) if any(slot.alive is None for slot in missing) else None
+    return refusal[0].clause if refusal and refusal[0].known else ""

@@ -10,20 +10,20 @@ class NodeState:
     """One pod that the job has or should have. `rank` is None for pods that run no rank (initializers, a plain launcher)."""
 
     rank: int | None
-    name: str | None
     replicated_job: str
     role: str | None
     job_index: int
     index: int
-    machine: str | None
-    state: str  # waiting | starting | running | ready | succeeded | failed | lost
-    reason: str | None
-    message: str | None
-    exit_code: int | None
-    restarts: int
-    attempt: int
-    started_at: str | None
-    finished_at: str | None
+    name: str | None = None  # of the pod
+    machine: str | None = None
+    state: str = "waiting"  # waiting | starting | running | ready | succeeded | failed | lost
+    reason: str | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    restarts: int = 0
+    attempt: int = 0
+    started_at: str | None = None
+    finished_at: str | None = None
 
 
 @dataclass(frozen=True)

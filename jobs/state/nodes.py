@@ -62,22 +62,18 @@ def word(slot: Slot) -> str:
 
 def _node(slot: Slot) -> NodeState:
     pod = slot.pod
-    base = {"rank": slot.rank, "replicated_job": slot.group.name, "role": slot.group.role}
     if pod is None:
-        empty = dict.fromkeys(("name", "machine", "reason", "message", "exit_code", "started_at", "finished_at"))
-        return NodeState(
-            **base, **empty, job_index=slot.job_index, index=slot.index, state="waiting", restarts=0, attempt=0
-        )  # type: ignore[arg-type]
+        return NodeState(slot.rank, slot.group.name, slot.group.role, slot.job_index, slot.index)
     container = _telling(pod)
     reason, message = _why(pod, container)
     ended = (container.ended or container.last) if container else None
     return NodeState(
-        rank=slot.rank,
+        slot.rank,
+        slot.group.name,
+        slot.group.role,
+        slot.job_index,
+        slot.index,
         name=pod.name or None,
-        replicated_job=slot.group.name,
-        role=slot.group.role,
-        job_index=slot.job_index,
-        index=slot.index,
         machine=pod.machine,
         state=word(slot),
         reason=reason or None,

@@ -8,7 +8,7 @@ from jobs.state.pods import Container, Pod
 from jobs.state.programs import START_ERRORS, could_not_start
 from jobs.state.reading import quote
 from jobs.state.view import Slot, View
-from jobs.state.wording import after, ranks, who
+from jobs.state.wording import after, capital, count, ranks, verb, who
 
 _PULL = frozenset(
     {
@@ -66,8 +66,7 @@ def _subject(found: list[tuple[Slot, Container]]) -> str:
     slots = [slot for slot, _ in found]
     if len(slots) == 1:
         return who(slots[0])
-    names = ranks(slots)
-    return names[:1].upper() + names[1:]
+    return capital(ranks(slots))
 
 
 def _problem(view: View, code: str, found: list[tuple[Slot, Container]], **gaps: Any) -> Problem:
@@ -85,12 +84,14 @@ def _crashes(view: View, slots: list[Slot]) -> Problem | None:
     if last and last.reason in START_ERRORS:
         how = could_not_start(last.message)
     elif last and last.exit_code is not None:
-        how = f"its last run ended with exit code {last.exit_code}{' (out of memory)' if last.reason == 'OOMKilled' else ''}"
+        how = f"the last run ended with exit code {last.exit_code}{' (out of memory)' if last.reason == 'OOMKilled' else ''}"
     else:
-        how = quote(most.message) or "it ends right after its start"
-    times = f", {most.restarts} restarts so far" if most.restarts else ""
+        how = quote(most.message) or "the program ends right after its start"
+    times = f", {count(most.restarts, 'restart')} so far" if most.restarts else ""
     share = f" ({len(found)} of {len(slots)} nodes)" if len(slots) > 1 else ""
-    return _problem(view, "CrashLoopBackOff", found, detail=f"{how}{times}{share}")
+    return _problem(
+        view, "CrashLoopBackOff", found, crash=verb(len(found), "crashes", "crash"), detail=f"{how}{times}{share}"
+    )
 
 
 def _pulls(view: View, slots: list[Slot]) -> Problem | None:
@@ -126,7 +127,7 @@ def _mounts(view: View, slots: list[Slot]) -> Problem | None:
     for slot, pod in _pods(slots):
         if pod.running or any(container.state == "running" for container in pod.containers):
             continue
-        said = [e for e in view.events if e.reason in _MOUNT and e.about("Pod", view.namespace, pod.name, pod.uid)]
+        said = [event for event in view.events.about("Pod", pod.name, pod.uid) if event.reason in _MOUNT]
         if said:
             detail = quote(said[-1].message)
             return Problem(

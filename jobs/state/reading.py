@@ -55,10 +55,19 @@ def moment(value: Any, *path: str) -> datetime | None:
     return parse(dig(value, *path))
 
 
+def canonical(value: Any) -> str:
+    """Return a text that is the same for equal data whatever the order of its keys and lists: the last tie-break of every order."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(sorted(f"{key}:{canonical(item)}" for key, item in value.items())) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(sorted(canonical(item) for item in value)) + "]"
+    return repr(value)
+
+
 def condition(obj: Any, kind: str) -> Object:
     """Return the condition of a type (the one that changed last, should a list hold it twice), or an empty mapping."""
     found = [item for item in objects(obj, "status", "conditions") if item.get("type") == kind]
-    return max(found, key=lambda item: (text(item, "lastTransitionTime"), repr(item)), default=NOTHING)
+    return max(found, key=lambda item: (text(item, "lastTransitionTime"), canonical(item)), default=NOTHING)
 
 
 def holds(item: Object) -> bool:

@@ -7,7 +7,7 @@ from jobs.state.codes import say
 from jobs.state.model import Verdict
 from jobs.state.times import newest
 from jobs.state.view import Slot, View
-from jobs.state.wording import after, count, listed, ranks, what
+from jobs.state.wording import after, capital, count, listed, ranks, share, verb, what
 
 
 def decide(view: View) -> Verdict:
@@ -23,7 +23,7 @@ def _problem(view: View, slots: list[Slot]) -> Verdict | None:
     if problem is None:
         return None
     ran = problem.code == "CrashLoopBackOff" and view.started_at is not None
-    return say(phases.DEGRADED if ran else phases.STARTING, problem.code, **problem.gaps)
+    return say(phases.DEGRADED if ran else phases.STARTING, problem.code, problem.gaps)
 
 
 def _launcher(view: View) -> Verdict | None:
@@ -35,20 +35,16 @@ def _launcher(view: View) -> Verdict | None:
         return None
     name = ranks(missing)
     homeless = [slot for slot in missing if slot.alive]
-    why = causes.placement(view, homeless) if homeless else None
-    ready = _ready(view.member_slots)
+    ready, total = _ready(view.member_slots), len(view.member_slots)
+    so_far = f"{share(ready, total, what(view.members))} {verb(1 if total == 1 else ready, 'is', 'are')} ready"
     if homeless:
-        detail = f"{name} has no machine yet{after(why.clause if why else '')}"
+        why = causes.placement(view, homeless)
+        detail = f"{capital(name)} has no machine yet{after(why.cause if why else '')}"
+    elif ready < total:
+        detail = f"{so_far if total > 1 or ready else 'The node is not ready yet'}; {name} follows when all are, and starts the program"
     else:
-        detail = f"{name} is created once they all are, and starts the program"
-    return say(
-        phases.STARTING,
-        "LauncherPending",
-        ready=ready,
-        needed=len(view.member_slots),
-        detail=detail,
-        since=_last_start(view.member_slots),
-    )
+        detail = f"{so_far}; {name} is created next, and starts the program"
+    return say(phases.STARTING, "LauncherPending", detail=detail, since=_last_start(view.member_slots))
 
 
 def _ready(slots: list[Slot]) -> int:
@@ -62,7 +58,8 @@ def _running(view: View, slots: list[Slot]) -> Verdict | None:
     groups = view.training
     if len(done) == len(slots):
         since = newest(*(slot.alive.finished for slot in done if slot.alive))
-        return say(phases.RUNNING, "Finishing", needed=len(slots), what=what(groups), since=since)
+        summary = "The node has finished" if len(slots) == 1 else f"All {len(slots)} {what(groups)} have finished"
+        return say(phases.RUNNING, "Finishing", summary=summary, since=since)
     return say(
         phases.RUNNING, "AllReady", summary=_summary(view, len(slots) - len(done), done), since=_last_start(slots)
     )
@@ -104,30 +101,36 @@ def _optional(view: View) -> Verdict | None:
         needed=view.needed,
         missing=len(extra),
         wait="waits" if len(extra) == 1 else "wait",
-        detail=after(why.clause if why else ""),
+        detail=after(why.cause if why else ""),
         since=_last_start(view.member_slots),
     )
 
 
 def _starting(view: View, slots: list[Slot]) -> Verdict:
+    total, kind = len(slots), what(view.training)
+    if not total:
+        return say(phases.CREATING, "CreatingPods", created="It is not known yet which pods the job has")
     alive = [slot for slot in slots if slot.alive]
     idle = [slot for slot in alive if slot.alive and not slot.alive.running and not slot.alive.succeeded]
-    running, total, kind = len(alive) - len(idle), len(slots), what(view.training)
+    running = len(alive) - len(idle)
+    so_far = f"{share(running, total, kind)} {verb(running, 'runs', 'run')}"
     inits = sorted({c.name for slot in idle if slot.alive for c in slot.alive.inits if c.state == "running"})
     if inits:
-        return say(phases.STARTING, "InitContainers", running=running, needed=total, what=kind, detail=listed(inits))
+        return say(
+            phases.STARTING,
+            "InitContainers",
+            summary="The node runs" if total == 1 else f"{so_far}; the others run",
+            detail=listed(inits),
+        )
     if idle or len(alive) < total:
         there = idle or [slot for slot in slots if not slot.alive]
-        detail = f" for {ranks(there)}" if len(there) < total else ""
-        return say(phases.STARTING, "ContainersCreating", running=running, needed=total, what=kind, detail=detail)
+        of = f" of {ranks(there)}" if len(there) < total else ""
+        summary = (
+            "Its containers are being created" if total == 1 else f"{so_far}; the containers{of} are being created"
+        )
+        return say(phases.STARTING, "ContainersCreating", summary=summary)
     unready = [slot for slot in alive if slot.alive and not slot.alive.ready and not slot.alive.succeeded]
     ready = total - len(unready)
-    return say(
-        phases.STARTING,
-        "ReadinessPending",
-        ready=ready,
-        needed=total,
-        what=kind,
-        detail=ranks(unready),
-        since=_last_start(slots),
-    )
+    summary = f"{share(ready, total, kind)} {verb(ready, 'is', 'are')} ready; not yet {ranks(unready)}"
+    summary = "The node runs, but is not ready yet" if total == 1 else summary
+    return say(phases.STARTING, "ReadinessPending", summary=summary, since=_last_start(slots))

@@ -8,6 +8,7 @@ from jobs.state.model import Verdict
 from jobs.state.reading import condition, holds, moment, text
 from jobs.state.times import words
 from jobs.state.view import View
+from jobs.state.wording import count, verb
 
 
 def decide(view: View) -> Verdict | None:
@@ -21,7 +22,13 @@ def decide(view: View) -> Verdict | None:
     live = sum(1 for pod in view.pods if not pod.over)
     if live:
         by = text(view.record, "suspended_by")
-        return say(phases.SUSPENDING, "PodsTerminating", count=live, by=f" by {by}" if by else "", since=since)
+        return say(
+            phases.SUSPENDING,
+            "PodsTerminating",
+            pods=f"{count(live, 'pod')} {verb(live, 'is', 'are')}",
+            by=f" by {by}" if by else "",
+            since=since,
+        )
     if view.workload:
         return kueue.verdict(view)
     if view.queue:

@@ -7,26 +7,16 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from jobs.state.events import Events
+from jobs.state.groups import Group, groups, pods_per_job, unknown_last
 from jobs.state.pods import Pod, belongs
-from jobs.state.reading import Object, condition, dig, holds, mapping, moment, number, objects, text
-from jobs.state.times import newest, parse
+from jobs.state.reading import Object, canonical, condition, dig, holds, mapping, moment, number, objects, text
+from jobs.state.times import newest
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 SUBMISSION = "trainui.dev/submission-id"
+# How long controllers may take before their silence is worth a word.
 GRACE = timedelta(seconds=60)
-
-
-@dataclass(frozen=True)
-class Group:
-    """A replicated job that the job should have, from our own build (`record.expected`)."""
-
-    name: str
-    count: int
-    role: str | None
-    runs_ranks: bool
-    initializer: bool
-    late: bool  # starts after the nodes are ready: a launcher
-    first_rank: int | None
 
 
 @dataclass(frozen=True)
@@ -68,12 +58,9 @@ class View:
 
     def _own_jobset(self, jobset: Object) -> Object:
         """The JobSet, unless it says that a TrainJob with another uid owns it."""
-        owners = [
-            text(owner, "uid")
-            for owner in objects(jobset, "metadata", "ownerReferences")
-            if owner.get("kind") == "TrainJob"
-        ]
-        return {} if self.uid and any(owners) and self.uid not in owners else jobset
+        owners = [owner for owner in objects(jobset, "metadata", "ownerReferences") if owner.get("kind") == "TrainJob"]
+        uids = [text(owner, "uid") for owner in owners]
+        return {} if self.uid and any(uids) and self.uid not in uids else jobset
 
     @cached_property
     def recorded_uid(self) -> str:
@@ -90,25 +77,17 @@ class View:
         theirs = text(mapping(self.trainjob, "metadata", "annotations").get(SUBMISSION))
         return self.recorded_uid != "" or not ours or not theirs or ours == theirs
 
+    def _named(self, key: str) -> str:
+        held = (text(owner, "metadata", key) for owner in (self.trainjob, self.jobset))
+        return next((name for name in held if name), "") or text(self.record, key)
+
     @cached_property
     def name(self) -> str:
-        return (
-            text(self.trainjob, "metadata", "name")
-            or text(self.jobset, "metadata", "name")
-            or text(self.record, "name")
-        )
+        return self._named("name")
 
     @cached_property
     def namespace(self) -> str:
-        return (
-            text(self.trainjob, "metadata", "namespace")
-            or text(self.jobset, "metadata", "namespace")
-            or text(self.record, "namespace")
-        )
-
-    @cached_property
-    def has_jobset(self) -> bool:
-        return bool(self.jobset)
+        return self._named("namespace")
 
     @cached_property
     def suspended(self) -> bool:
@@ -123,15 +102,8 @@ class View:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The expected replicated jobs, ordered by their ranks; the order of the list they come from does not matter."""
-        entries = objects(self.record, "expected")
-        order = {text(item, "name"): n for n, item in enumerate(objects(self.jobset, "spec", "replicatedJobs"))}
-        found = [_group(entry, len(entries)) for entry in entries if text(entry, "replicated_job")]
-        return tuple(
-            sorted(
-                found, key=lambda g: (_unknown_last(g.first_rank), order.get(g.name, 0), g.name != "launcher", g.name)
-            )
-        )
+        """The expected replicated jobs, in the order of their ranks."""
+        return groups(self.record, self.jobset)
 
     @cached_property
     def training(self) -> tuple[Group, ...]:
@@ -155,17 +127,13 @@ class View:
     def members(self) -> tuple[Group, ...]:
         """Those that must run at the same time: the gang's members, without a gang all that do not start late."""
         named = self.gang.get("members")
-        if self.gang and isinstance(named, list):
-            chosen = tuple(group for group in self.training if group.name in named)
-            if chosen:
-                return chosen
-        return tuple(group for group in self.training if not group.late) or self.training
+        chosen = tuple(group for group in self.training if isinstance(named, list) and group.name in named)
+        return chosen or tuple(group for group in self.training if not group.late) or self.training
 
     @cached_property
     def needed(self) -> int:
         """How many members must be there at least."""
-        total = sum(group.count for group in self.members)
-        return number(self.gang, "min_member") or total if self.gang else total
+        return number(self.gang, "min_member") or sum(group.count for group in self.members)
 
     # what there is
 
@@ -173,12 +141,9 @@ class View:
     def pods(self) -> tuple[Pod, ...]:
         uid = text(self.jobset, "metadata", "uid")
         found = [Pod(raw) for raw in objects(self._snapshot, "pods") if belongs(raw, self.namespace, self.name, uid)]
-        return tuple(
-            sorted(
-                found,
-                key=lambda pod: (pod.replicated_job, pod.job_index, pod.index, pod.attempt or 0, pod.name, pod.uid),
-            )
-        )
+        plain = {(pod.name, pod.uid) for pod in found}
+        tie = canonical if len(plain) < len(found) else lambda raw: ""
+        return tuple(sorted(found, key=lambda pod: (*_place(pod), pod.attempt or 0, pod.name, pod.uid, tie(pod.raw))))
 
     @cached_property
     def attempt(self) -> int:
@@ -199,34 +164,35 @@ class View:
             ranked = group in self.ranked
             found += self._slots_of(group, first if ranked else None)
             rank = first + group.count if ranked else rank
-        return tuple(sorted(found, key=lambda s: (_unknown_last(s.rank), s.group.name, s.job_index, s.index)))
+        return tuple(
+            sorted(found, key=lambda slot: (unknown_last(slot.rank), slot.group.name, slot.job_index, slot.index))
+        )
 
     def _slots_of(self, group: Group, first_rank: int | None) -> list[Slot]:
-        pods = [pod for pod in self.pods if pod.replicated_job == group.name]
-        per_job = self._pods_per_job(group, pods)
         by_place: dict[tuple[int, int], list[Pod]] = {}
-        for pod in pods:
-            by_place.setdefault((pod.job_index, pod.index), []).append(pod)
+        for pod in self.pods:
+            if pod.replicated_job == group.name:
+                by_place.setdefault((pod.job_index, pod.index), []).append(pod)
+        per_job = pods_per_job(group, self.jobset, [job_index for job_index, _ in by_place])
         found = []
         for ordinal in range(group.count):
-            place = divmod(ordinal, per_job)
-            pod = max(by_place.get(place, []), key=self._preference, default=None)
+            job_index, index = divmod(ordinal, per_job)
+            here = by_place.get((job_index, index))
+            chosen = max(here, key=self._preference) if here else None
             rank = None if first_rank is None else first_rank + ordinal
-            found.append(Slot(group, place[0], place[1], rank, pod, pod is not None and self.is_current(pod)))
+            found.append(Slot(group, job_index, index, rank, chosen, chosen is not None and self.is_current(chosen)))
         return found
-
-    def _pods_per_job(self, group: Group, pods: list[Pod]) -> int:
-        """How many pods each Job of a replicated job has; one Job has them all unless something says otherwise."""
-        for item in objects(self.jobset, "spec", "replicatedJobs"):
-            if text(item, "name") == group.name:
-                spec = mapping(item, "template", "spec")
-                return number(spec, "parallelism") or number(spec, "completions") or 1
-        jobs = 1 + max((pod.job_index for pod in pods), default=0)
-        return max(1, -(-group.count // jobs))
 
     def _preference(self, pod: Pod) -> tuple[bool, int, bool, bool, str, str]:
         created = pod.created.isoformat() if pod.created else ""
-        return (self.is_current(pod), pod.attempt or 0, not pod.terminating, not pod.failed, created, repr(pod.raw))
+        return (
+            self.is_current(pod),
+            pod.attempt or 0,
+            not pod.terminating,
+            not pod.failed,
+            created,
+            canonical(pod.raw),
+        )
 
     def slots_in(self, groups: Iterable[Group]) -> list[Slot]:
         """Return the slots of some replicated jobs, by rank."""
@@ -278,21 +244,24 @@ class View:
         return max(self.now - time, timedelta(0)) if time else timedelta(0)
 
     @cached_property
-    def events(self) -> list["Event"]:
-        """The events of the namespace, oldest first, with both shapes of the API read alike."""
-        found = [Event(raw) for raw in objects(self._snapshot, "events")]
-        return sorted(found, key=lambda event: (event.time.isoformat() if event.time else "", repr(event.raw)))
+    def events(self) -> Events:
+        """The events of the job's namespace."""
+        return Events(objects(self._snapshot, "events"), self.namespace)
 
     def is_own_job(self, name: str) -> bool:
         """Return whether a Job is exactly one of this job's: `<name>-<replicated job>-<number>`."""
+        return self._own_job_name is not None and self._own_job_name.fullmatch(name) is not None
+
+    @cached_property
+    def _own_job_name(self) -> re.Pattern[str] | None:
         known = "|".join(re.escape(group.name) for group in self.groups)
-        return bool(known) and re.fullmatch(rf"{re.escape(self.name)}-(?:{known})-\d+", name) is not None
+        return re.compile(rf"{re.escape(self.name)}-(?:{known})-\d+") if known else None
 
     @cached_property
     def workload(self) -> Object:
         """Kueue's Workload of this job: the one that its uid owns, never one found by name."""
         owned = [item for item in self.workloads if self._owns(item)]
-        return max(owned, key=lambda item: (text(item, "metadata", "creationTimestamp"), repr(item)), default={})
+        return max(owned, key=lambda item: (text(item, "metadata", "creationTimestamp"), canonical(item)), default={})
 
     def _owns(self, obj: Object) -> bool:
         return bool(self.uid) and any(
@@ -300,39 +269,8 @@ class View:
         )
 
 
-class Event:
-    """A Kubernetes event, core/v1 or events.k8s.io."""
-
-    def __init__(self, raw: Object) -> None:
-        self.raw = raw
-        about = mapping(raw, "involvedObject") or mapping(raw, "regarding")
-        self.kind, self.name = text(about, "kind"), text(about, "name")
-        self.namespace, self.uid = text(about, "namespace"), text(about, "uid")
-        self.reason = text(raw, "reason")
-        self.message = text(raw, "message") or text(raw, "note")
-        series = mapping(raw, "series").get("lastObservedTime")
-        self.time = newest(parse(series), parse(raw.get("lastTimestamp")), parse(raw.get("eventTime")))
-        self.time = self.time or moment(raw, "metadata", "creationTimestamp")
-
-    def about(self, kind: str, namespace: str, name: str, uid: str = "") -> bool:
-        """Return whether the event is about this object; the uid counts where both are known."""
-        same = (self.kind, self.name) == (kind, name) and self.namespace in ("", namespace)
-        return same and (not uid or not self.uid or uid == self.uid)
-
-
-def _group(entry: Object, entries: int) -> Group:
-    name, role = text(entry, "replicated_job"), text(entry, "role") or None
-    initializer = (role or name).endswith("-initializer")
-    runs_ranks = entry.get("runs_ranks") is not False and not initializer
-    late = not initializer and role != "trainer" and entries > 1 and (not runs_ranks or name == "launcher")
-    first = entry.get("first_rank")
-    return Group(
-        name, number(entry, "count"), role, runs_ranks, initializer, late, first if isinstance(first, int) else None
-    )
-
-
-def _unknown_last(value: int | None) -> tuple[bool, int]:
-    return (value is None, value or 0)
+def _place(pod: Pod) -> tuple[str, int, int]:
+    return (pod.replicated_job, pod.job_index, pod.index)
 
 
 def is_true(obj: Object, kind: str) -> bool:

@@ -2,13 +2,15 @@
 
 from datetime import datetime
 
-from jobs.state import causes, gang, initializing, phases
+from jobs.state import causes, gang, initializing, phases, unplaced
 from jobs.state.codes import say
+from jobs.state.explain import Explanation
+from jobs.state.groups import Group
 from jobs.state.model import Verdict
 from jobs.state.reading import condition, moment, quote, text
 from jobs.state.times import newest, oldest, words
-from jobs.state.view import GRACE, Group, View
-from jobs.state.wording import after, what
+from jobs.state.view import GRACE, Slot, View
+from jobs.state.wording import after, created_of, placed_of, what
 
 # Why pods are refused -> code of the wait; what is not here leaves the job at PodsNotCreated.
 _REFUSALS = {
@@ -29,7 +31,7 @@ def decide(view: View) -> Verdict | None:
 
 def _not_created(view: View) -> Verdict | None:
     groups, needed, expected = view.members, view.needed, sum(group.count for group in view.members)
-    if initializing.pending(view) and not any(slot.pod and slot.current for slot in view.slots_in(view.training)):
+    if initializing.pending(view) and not initializing.training_here(view):
         groups = initializing.pending(view)
         needed = expected = sum(group.count for group in groups)
     here = sum(1 for slot in view.slots_in(groups) if slot.alive)
@@ -41,9 +43,7 @@ def _not_created(view: View) -> Verdict | None:
         return say(
             phases.WAITING,
             _REFUSALS[refusal[0].code],
-            created=here,
-            needed=expected,
-            what=what(groups),
+            created=created_of(here, expected, what(groups)),
             detail=refusal[0].clause,
             since=since,
         )
@@ -53,9 +53,7 @@ def _not_created(view: View) -> Verdict | None:
         return say(
             phases.CREATING,
             "CreatingPods",
-            created=here,
-            needed=expected,
-            what=what(groups),
+            created=created_of(here, expected, what(groups)),
             since=since,
             recheck=recheck,
         )
@@ -63,9 +61,7 @@ def _not_created(view: View) -> Verdict | None:
     return say(
         phases.WAITING,
         "PodsNotCreated",
-        created=here,
-        needed=expected,
-        what=what(groups),
+        created=created_of(here, expected, what(groups)),
         age=words(age),
         detail=after(said) or ", and no reason is reported. Check the JobSet controller and the job's events",
         since=since,
@@ -85,51 +81,39 @@ def _not_placed(view: View) -> Verdict | None:
     if have >= view.needed:
         return None
     waiting = [slot for slot in view.member_slots if slot.alive and not slot.alive.placed]
-    total = sum(group.count for group in view.members)
+    total, kind = sum(group.count for group in view.members), what(view.members)
     why = causes.placement(view, waiting)
-    clause = why.clause if why else ""
     if any(slot.alive and slot.alive.gated for slot in waiting):
-        return initializing.unplaced(view, waiting, total, what(view.members), "SchedulingGated", clause)
+        return unplaced.verdict(waiting, total, kind, why)
     since = oldest(*(slot.alive.created for slot in waiting if slot.alive))
-    group = gang.pod_group(view)
-    if gang.scheduler(view).name == "volcano" and text(group, "status", "phase") == "Pending":
-        queue = text(view.record, "queue") or text(group, "spec", "queue") or "default"
-        said = causes.queue_event(view, queue)
-        return say(
-            phases.QUEUED, "VolcanoQueue", queue=queue, detail=after(said.clause if said else clause), since=since
-        )
-    detail = after(clause) or _silence(view, since)
+    queued = _volcano_queue(view, why, since)
+    if queued:
+        return queued
+    silence = _silence(view, waiting, since)
     if view.gang:
-        return say(
-            phases.WAITING,
-            "GangIncomplete",
-            placed=have,
-            needed=total,
-            enough=_enough(view, total),
-            detail=detail,
-            since=since,
-        )
-    code = why.code if why else ""
-    if not clause:
-        return say(
-            phases.WAITING,
-            "Unschedulable",
-            count=len(waiting),
-            needed=total,
-            what=what(view.members),
-            detail=detail,
-            since=since,
-        )
-    return initializing.unplaced(view, waiting, total, what(view.members), code, clause)
+        enough = "" if view.needed == total else f" ({view.needed} are enough)"
+        together = "" if total == 1 else f", and the gang starts only together{enough}"
+        detail = after(why.cause) if why else silence
+        placed = placed_of(have, total, kind)
+        return say(phases.WAITING, "GangIncomplete", placed=placed, together=together, detail=detail, since=since)
+    return unplaced.verdict(waiting, total, kind, why, silence)
 
 
-def _enough(view: View, total: int) -> str:
-    return "" if view.needed == total else f" ({view.needed} are enough)"
+def _volcano_queue(view: View, why: Explanation | None, since: datetime | None) -> Verdict | None:
+    """Volcano has not taken the pod group out of its queue; the reason is told by an event only."""
+    group = gang.pod_group(view)
+    if gang.scheduler(view).name != "volcano" or text(group, "status", "phase") != "Pending":
+        return None
+    queue = text(view.record, "queue") or text(group, "spec", "queue") or "default"
+    said = causes.queue_event(view, queue) or why
+    return say(phases.QUEUED, "VolcanoQueue", queue=queue, detail=after(said.cause if said else ""), since=since)
 
 
-def _silence(view: View, since: datetime | None) -> str:
+def _silence(view: View, waiting: list[Slot], since: datetime | None) -> str:
     """Some waits are silent: a scheduler that does not run, a pod group that the scheduler does not see."""
-    if causes.has_status(view) or view.age(since or view.began) < GRACE:
+    if any(slot.alive and slot.alive.unplaced for slot in waiting):
+        return ": the scheduler gives no reason"
+    if view.age(since or view.began) < GRACE:
         return ": the scheduler has not answered yet"
-    names = sorted({slot.alive.scheduler for slot in view.member_slots if slot.alive and not slot.alive.placed})
+    names = sorted({slot.alive.scheduler for slot in waiting if slot.alive})
     return f": scheduler {', '.join(names)} has said nothing about them. Check that it runs"

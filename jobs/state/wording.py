@@ -2,22 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 
-from jobs.state.view import Group, Slot, View
+from jobs.state.groups import Group
+from jobs.state.view import Slot, View
 
 
 def who(slot: Slot) -> str:
-    """Return how a sentence calls the pod of a slot: `Rank 3`, `The launcher`, `Initializer dataset-initializer`."""
+    """Return how a sentence calls the pod of a slot: `Rank 3`, `The launcher`, `The dataset-initializer`."""
     if slot.rank is not None:
         return f"Rank {slot.rank}"
-    if slot.group.initializer:
-        return f"Initializer {slot.group.name}"
     return f"The {slot.group.name}" if slot.group.count == 1 else f"{slot.group.name} {slot.index}"
 
 
 def ranks(slots: Iterable[Slot], most: int = 4) -> str:
-    """Return the pods of some slots for the middle of a sentence: `rank 3`, `ranks 0, 2 and 5`, `ranks 0, 1, 2 and 9 more`, `launcher`."""
+    """Return the pods of some slots for the middle of a sentence: `rank 3`, `ranks 0, 2 and 5`, `ranks 0, 1, 2 and 9 more`, `the launcher`."""
+    slots = list(slots)
     ranked = [slot.rank for slot in slots if slot.rank is not None]
-    others = sorted({slot.group.name for slot in slots if slot.rank is None})
+    others = sorted({f"the {slot.group.name}" for slot in slots if slot.rank is None})
     parts = []
     if ranked:
         shown = [str(rank) for rank in ranked[:most]]
@@ -40,6 +40,30 @@ def what(groups: Iterable[Group]) -> str:
     """Return what the pods of some groups are called together: initializers, nodes or pods."""
     kinds = {"initializers" if group.initializer else "nodes" if group.runs_ranks else "pods" for group in groups}
     return kinds.pop() if len(kinds) == 1 else "pods"
+
+
+def verb(number: int, one: str, many: str) -> str:
+    """Return the form of a verb that goes with a number."""
+    return one if number == 1 else many
+
+
+def share(number: int, total: int, kind: str) -> str:
+    """Return the subject of a sentence about some of the pods: `2 of 4 nodes`; `The node` where there is only one."""
+    return f"The {kind.removesuffix('s')}" if total == 1 else f"{number} of {total} {kind}"
+
+
+def created_of(here: int, total: int, kind: str) -> str:
+    """Return how many of the pods are created, as a sentence without its stop."""
+    if total == 1:
+        return f"{share(here, total, kind)} is {'created' if here else 'not created yet'}"
+    return f"{share(here, total, kind)} {verb(here, 'is', 'are')} created"
+
+
+def placed_of(have: int, total: int, kind: str) -> str:
+    """Return how many of the pods have a machine, as a sentence without its stop."""
+    if total == 1:
+        return f"{share(have, total, kind)} has {'a' if have else 'no'} machine"
+    return f"{share(have, total, kind)} {verb(have, 'has', 'have')} a machine"
 
 
 def after(detail: str, before: str = ": ") -> str:

@@ -23,7 +23,7 @@ def explain(source: str, reason: str, message: str, context: Mapping[str, Any] |
     """
     known = context if isinstance(context, Mapping) else NOTHING
     text = message.removeprefix(_COMBINED)
-    if source.endswith("InitiallyScheduled=True") or (source.endswith("PodScheduled=True")):
+    if source.endswith(("InitiallyScheduled=True", "PodScheduled=True")):
         return Explanation("Scheduled", "it has its machines")  # the message of a success is stale (gang-experiments 3)
     for reader in _READERS:
         found = reader(source, reason, text, known)

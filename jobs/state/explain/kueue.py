@@ -82,11 +82,10 @@ def _quota(source: str, reason: str, message: str, context: Object) -> Explanati
     code = lead.code
     clause = "; ".join(_say(item, len(reasons) > 1) for item in [lead, *(r for r in reasons if r is not lead)])
     queue = text(context, "queue")
-    if code == "ExceedsMaxQuota":
-        clause += ", which is more than the queue can ever give"
     if preemption:
         code = "WaitingForPreemption"
-        clause += f"; waits until {preemption['number']} other workload(s) are preempted"
+        others = "1 other workload is" if preemption["number"] == "1" else f"{preemption['number']} other workloads are"
+        clause += f"; waits until {others} preempted"
     if queue:
         clause += f" (queue {quote(queue, 80)})"
     return Explanation(
@@ -168,7 +167,7 @@ def _say(reason: Reason, several: bool) -> str:
     if reason.code == "WaitingForQuota":
         return f"{reason.short_by} more {resource} needed{flavor}{of}"
     if reason.code == "ExceedsMaxQuota":
-        return f"{reason.needed} {resource} needed{flavor}{of}, {reason.available} is the maximum"
+        return f"{reason.needed} {resource} needed{flavor}{of}, more than its maximum of {reason.available}"
     if reason.code == "TopologyNotFree":
         return f"topology {quote(reason.flavor or '', 80)} has no free place of this shape{of}"
     if reason.taint:

@@ -29,7 +29,7 @@ def _kind(code: str, pattern: str, late: int, text: str) -> _Kind:
 # `late`: the filter that runs later has the nearer miss, because such a machine has passed the earlier ones.
 _KINDS = (
     _kind("InsufficientResources", r"Insufficient \S+", 4, "have too little {resource} free"),
-    _kind("TooManyPods", r"Too many pods|pod number exceeded", 4, "run as many pods as they may"),
+    _kind("TooManyPods", r"Too many pods|pod number exceeded", 4, "allow no more pods"),
     _kind("HostPortConflict", r"free ports", 3, "have a port in use that the job asks for"),
     _kind(
         "VolumeNodeAffinity",
@@ -59,6 +59,13 @@ _KINDS = (
     ),
     _kind("TaintNotTolerated", r"taint\(s\)|taint \{", 1, "have a taint that the job does not tolerate"),
     _kind("NodeUnschedulable", r"were unschedulable|were not ready|is not ready", 0, "take no new pods (cordoned)"),
+    # The local cluster's scheduler: such a machine has passed every filter.
+    _kind(
+        "QueueAhead",
+        r"kept for a job that is ahead",
+        7,
+        "have room, but it is kept for a job that is ahead in the queue",
+    ),
     _kind(
         "GangPermitTimeout",
         r"rejected due to timeout after waiting",
@@ -98,7 +105,7 @@ class Machines:
             (r for r in self.reasons if r is not lead),
             key=lambda r: (-_LATE.get(r.code, -9), -(r.nodes or 0), r.code, r.resource or ""),
         )
-        parts = []
+        parts: list[str] = []
         for reason in [lead, *rest] if lead else rest:
             said = _say(reason)
             if said:

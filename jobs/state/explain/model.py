@@ -39,6 +39,12 @@ class Explanation:
     nodes_total: int | None = None
     queue: str | None = None
     raw: str = ""
+    inner: str = ""
+
+    @property
+    def cause(self) -> str:
+        """The clause without what it says about the gang, for sentences that have said that already."""
+        return self.inner or self.clause
 
     @property
     def known(self) -> bool:

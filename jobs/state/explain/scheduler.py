@@ -1,8 +1,8 @@
 """Messages of kube-scheduler (plain and its own gangs) and of scheduler-plugins' Coscheduling."""
 
 import re
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 from jobs.state.explain import machines
 from jobs.state.explain.model import Explanation, Reason
@@ -195,9 +195,8 @@ def _with_group(found: Explanation, message: str, context: Object) -> Explanatio
     if not part or found.gang:
         return found
     least = number(context, "min_count") or int(part["min"])
-    changes: dict[str, Any] = {"gang": {"min": least, "placed": int(part["placed"])}}
-    changes["clause"] = f"{part['placed']} of {least} pods of the gang could be placed: {found.clause}"
-    return Explanation(**{**{name: getattr(found, name) for name in found.__dataclass_fields__}, **changes})
+    clause = f"{part['placed']} of {least} pods of the gang could be placed: {found.clause}"
+    return replace(found, clause=clause, inner=found.clause, gang={"min": least, "placed": int(part["placed"])})
 
 
 def _timed_out(time: str) -> str:

@@ -67,6 +67,7 @@ def _gang(tasks: re.Match[str], message: str, context: Object) -> Explanation:
         short_by=why.short_by,
         reasons=why.reasons,
         gang=gang,
+        inner=why.clause,
         nodes_total=why.nodes_total,
     )
 
