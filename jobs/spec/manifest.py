@@ -5,8 +5,9 @@ from typing import Any
 
 import yaml
 
+from jobs.spec.export import Omission, export_trainjob
 from jobs.spec.schema import TRAIN_JOB
-from runtimes.spec.findings import Finding, Findings
+from runtimes.spec.findings import Finding
 from runtimes.spec.kinds import API_VERSION, RUNTIME_KINDS
 from runtimes.spec.kinds import TRAIN_JOB as TRAIN_JOB_KIND
 from runtimes.spec.runtime_schema import RUNTIME
@@ -15,7 +16,15 @@ from runtimes.spec.schema import Schema, check, type_name, without_nulls
 from runtimes.spec.validation import unknown
 from runtimes.spec.yaml_reader import MAX_BYTES, ReadError, read_document
 
-__all__ = ["MAX_BYTES", "ManifestError", "check_manifest", "dump_manifest", "load_manifest"]
+__all__ = [
+    "MAX_BYTES",
+    "ManifestError",
+    "Omission",
+    "check_manifest",
+    "dump_manifest",
+    "export_trainjob",
+    "load_manifest",
+]
 
 _SCHEMAS: dict[str, Schema] = {TRAIN_JOB_KIND: TRAIN_JOB} | dict.fromkeys(RUNTIME_KINDS, RUNTIME)
 _FIRST = ("apiVersion", "kind", "metadata", "spec")
@@ -110,8 +119,3 @@ def dump_manifest(obj: dict[str, Any]) -> str:
         default_flow_style=False,
     )
     return dumped
-
-
-def as_findings(error: ManifestError) -> Findings:
-    """Return the findings of a refused manifest as errors."""
-    return Findings(errors=list(error.findings))

@@ -162,16 +162,20 @@ def _walk(value: Any, keys: tuple[str | int, ...], paths: list[str]) -> Any:
     return {key: _walk(item, (*keys, key), paths) for key, item in value.items()}
 
 
-def _arguments(values: list[Any], keys: tuple[str | int, ...], paths: list[str]) -> list[Any]:
+def mask_arguments(values: list[Any]) -> list[Any]:
+    """Return the words of a command without secrets: each one's own, and the word after an option such as `--api-key`."""
     shown: list[Any] = []
-    for index, value in enumerate(values):
-        before = values[index - 1] if index else None
+    for before, value in zip([None, *values], values, strict=False):
         masked = mask_argument(value) if isinstance(value, str) else value
         if isinstance(value, str) and _is_option(before) and not value.startswith("-") and is_secret_name(str(before)):
             masked = MASK
-        if masked != value:
-            paths.append(field_path([*keys, index]))
         shown.append(masked)
+    return shown
+
+
+def _arguments(values: list[Any], keys: tuple[str | int, ...], paths: list[str]) -> list[Any]:
+    shown = mask_arguments(values)
+    paths += [field_path([*keys, i]) for i, value in enumerate(values) if shown[i] != value]
     return shown
 
 

@@ -8,15 +8,19 @@ from runtimes.spec.access import ancestor_step, by_name, containers, replicated_
 from runtimes.spec.kinds import NODE, STEP_TRAINER
 
 
-def trainer_container(runtime: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the container that the TrainJob's image, command and resources go to: `node` of the job labelled trainer."""
-    jobs = replicated_jobs(runtime)
-    labelled = [job for job in jobs if ancestor_step(job) == STEP_TRAINER]
-    found = (by_name(containers(job), NODE) for job in labelled)
-    return next((container for container in found if container is not None), None)
+def find_trainer(runtime: dict[str, Any] | None) -> tuple[str, dict[str, Any]] | None:
+    """Return the replicated job and container that the TrainJob's image, command and resources go to, or None.
+
+    That is the container `node` of the job labelled trainer.
+    """
+    for job in replicated_jobs(runtime):
+        container = by_name(containers(job), NODE)
+        if ancestor_step(job) == STEP_TRAINER and container is not None:
+            return str(job.get("name") or ""), container
+    return None
 
 
 def merged_with_runtime(case: Case) -> dict[str, Any]:
     """Return the resources a node of this job gets."""
-    container = trainer_container(case.runtime)
-    return merged_resources((container or {}).get("resources"), case.trainer.get("resourcesPerNode"))
+    _job, container = find_trainer(case.runtime) or ("", {})
+    return merged_resources(container.get("resources"), case.trainer.get("resourcesPerNode"))
