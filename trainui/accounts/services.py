@@ -63,9 +63,8 @@ def delete_project(actor: User, project: Project) -> None:
         jobs = getattr(project, "trainjobs", None)  # the jobs application knows us, not we it
         live = jobs.filter(live=True).count() if jobs is not None else 0
         if live:
-            raise ValidationError(
-                f"{live} {_jobs(live)} still in the cluster: cancel or delete them first.", code="live"
-            )
+            jobs_are = "job is" if live == 1 else "jobs are"
+            raise ValidationError(f"{live} {jobs_are} still in the cluster: cancel or delete them first.", code="live")
         record(actor, "project.delete", project, detail={"members": project.memberships.count()})
         try:
             project.delete()
