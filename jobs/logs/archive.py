@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.logs.resume import Position
-from jobs.logs.rowmap import RECORD_SIZE, RowMap, RowTracker, unpack_moves
+from jobs.logs.rowmap import RowMap, RowTracker, whole_moves
 from jobs.logs.splitter import Piece
 
 ENTRY = 16
@@ -64,6 +64,10 @@ class Archive:
         self.folder = folder
         self._max_bytes = max_bytes
         self.lines = self.bytes = 0
+        meta = read_meta(folder)
+        self.completed: bool = bool(meta.get("complete"))
+        self.truncated: bool = bool(meta.get("truncated"))
+        self.dropped_bytes: int = int(meta.get("dropped_bytes", 0))
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self._files = {
             name: os.open(folder / name, flags, 0o640) for name in ("lines", "log", "clock", "moves", "notes")
@@ -71,12 +75,8 @@ class Archive:
         try:
             fcntl.flock(self._files["lines"], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            self.close()
+            self._close_files()
             raise ArchiveBusy(str(folder)) from error
-        meta = read_meta(folder)
-        self.completed: bool = bool(meta.get("complete"))
-        self.truncated: bool = bool(meta.get("truncated"))
-        self.dropped_bytes: int = int(meta.get("dropped_bytes", 0))
         self.position = Position()
         self._open = False
         self._line_start = self._line_stamp = self._key = self.first_stamp = 0
@@ -133,6 +133,11 @@ class Archive:
 
     def close(self) -> None:
         """Give the files and the lock back; may be called twice."""
+        if self._files and self.truncated and not self.completed:
+            self._write_meta(complete=False, reason="")
+        self._close_files()
+
+    def _close_files(self) -> None:
         files, self._files = self._files, {}
         for fd in files.values():
             os.close(fd)
@@ -201,8 +206,8 @@ class Archive:
         self.bytes = size
         if not self.completed:
             self._mend(starts, size)
-        moves = [move for move in unpack_moves(_read_all(self._files["moves"])) if move.line < self.lines]
-        os.ftruncate(self._files["moves"], len(moves) * RECORD_SIZE)
+        moves = whole_moves(_read_all(self._files["moves"]), self.lines)
+        os.ftruncate(self._files["moves"], len(moves))
         self._tracker = RowTracker(self.lines, *RowMap(self.lines, moves).state(self.lines))
         self._key = keys[self.lines - 1] if self.lines else 0
         self.first_stamp = keys[0] if self.lines else 0

@@ -22,9 +22,13 @@ LONGEST_PAUSE = 30.0
 STEADY_SECONDS = 30.0  # a connection that lived so long was good: pauses start small again
 SETTLE_SECONDS = 5.0  # after a clean end of the stream, how long watch may take to show that the container has ended
 SETTLE_STEP = 0.25
+_MISSING_IS_GONE = 3  # answers 404 in a row, though watch still shows the container as running
 
-State = Literal["running", "ended", "replaced", "gone"]
-"""Of a container as watch saw it: running; ended; replaced by its next attempt, whose log the same request would return; its pod gone."""
+State = Literal["running", "ended", "previous", "replaced", "gone"]
+"""Of one attempt of a container as watch saw it: running; ended; the one before the present attempt; replaced by later ones; its pod gone.
+
+The log request returns the present attempt; that before it must be asked for with `previous`, older ones cannot be read any more.
+"""
 
 
 class Stop(Protocol):
@@ -47,7 +51,7 @@ def capture(
 ) -> str:
     """Follow until the container has ended and all of its log is archived; return why it is over, "" when told to stop.
 
-    stream_factory: opens the log from a `sinceTime` on and yields its bytes, raising ClusterError. clock: monotonic seconds. state: of the
+    stream_factory: opens the log of this attempt from a `sinceTime` on and yields its bytes, raising ClusterError. clock: monotonic seconds. state: of the
     container. on_pieces: told of every batch that was archived, from this thread. Reasons: `ended`, `replaced` (a later attempt runs and the last
     lines of this one could not be read), `gone` (the pod is gone). Raises OSError when the archive cannot be written.
     """
@@ -62,10 +66,8 @@ def capture(
         missing = missing + 1 if outcome == "missing" else 0
         if outcome == "eof" and (after != "running" or _settles(state, clock, stop)):
             return _finish(archive, "ended")
-        if outcome == "waiting" and after in ("ended", "gone"):
-            return _finish(archive, after)
-        if outcome == "missing" and (after != "running" or missing >= 3):
-            return _finish(archive, "gone")
+        if outcome in ("waiting", "missing") and (after != "running" or missing >= _MISSING_IS_GONE):
+            return _finish(archive, "replaced" if after in ("previous", "replaced") else "gone")
         if clock() - begun >= STEADY_SECONDS:
             pause = FIRST_PAUSE
         stop.wait(max(follower.retry_after, pause * random.uniform(0.75, 1.25)))  # noqa: S311  jitter, no secret

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,6 +50,15 @@ class LogProgress:
     truncated: bool
 
 
+class OpenLog(Protocol):
+    """`Cluster.logs`: the bytes of a container's log behind time stamps, raising ClusterError."""
+
+    def __call__(
+        self, namespace: str, pod: str, container: str, since_time: str | None, *, previous: bool
+    ) -> Iterator[bytes]:
+        """Open it; `previous` asks for the attempt before the present one."""
+
+
 class Listener(Protocol):
     """Who is told. Calls come from threads of ours; an exception is logged and changes nothing."""
 
@@ -76,10 +85,13 @@ def containers_of(job_id: str, pods: Iterable[Mapping[str, Any]]) -> dict[Contai
                 now = "ended"
             else:
                 continue
+            attempt = int(entry.get("restartCount") or 0)
             container = Container(
-                job_id, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), entry["name"], int(entry.get("restartCount") or 0)
-            )  # fmt: skip
+                job_id, meta.get("namespace", ""), meta["name"], meta.get("uid", ""), entry["name"], attempt
+            )
             found[container] = now
+            if attempt and "terminated" in last and "waiting" not in state:
+                found[replace(container, attempt=attempt - 1)] = "previous"
     return found
 
 
@@ -89,11 +101,11 @@ class Captures:
     def __init__(
         self,
         logs_dir: Path,
-        open_log: Callable[[str, str, str, str | None], Iterator[bytes]],
+        open_log: OpenLog,
         listener: Listener,
         max_bytes: int,
     ) -> None:
-        """open_log: `Cluster.logs` (namespace, pod, container, since_time). max_bytes: largest archive of one container."""
+        """open_log: `Cluster.logs`. max_bytes: largest archive of one container."""
         self._logs_dir = logs_dir
         self._open_log = open_log
         self._listener = listener
@@ -220,7 +232,8 @@ class Captures:
 
     def stream_of(self, container: Container, since: str | None) -> Iterator[bytes]:
         """Open the log of a container."""
-        return self._open_log(container.namespace, container.pod, container.name, since)
+        previous = self.state_of(container) == "previous"
+        return self._open_log(container.namespace, container.pod, container.name, since, previous=previous)
 
     def found(self, container: Container, samples: list[Sample]) -> None:
         """Pass samples on."""

@@ -14,11 +14,13 @@ from pathlib import Path
 
 from jobs.logs.archive import ENTRY, read_meta
 from jobs.logs.render import UNLIMITED, Renderer
+from jobs.logs.render_cache import CACHE
 from jobs.logs.row import Row
-from jobs.logs.rowmap import RowMap, unpack_moves
+from jobs.logs.rowmap import RowMap
 from jobs.logs.times import format_stamp
 
 BLOCK = 1 << 20
+CACHED_LINES = 6000  # more lines than a window has rows: some rows are redrawn
 LONG_LINE = 8 << 20  # bytes of one line beyond which only a part of it is rendered
 
 
@@ -91,7 +93,7 @@ class LogReader:
             path = self.folder / "moves"
             data = path.read_bytes() if path.exists() else b""
             open_line = b"" if self._ended else self._bytes(self.lines - 1, limit=BLOCK)
-            self._map = RowMap(self.ended_lines, unpack_moves(data), open_line)
+            self._map = RowMap(self.ended_lines, data, open_line, final=self.complete)
         return self._map
 
     @property
@@ -163,16 +165,25 @@ class LogReader:
         if start >= end:
             return []
         first, last = row_map.first_line(start), row_map.last_line(end)
-        renderer = Renderer(*row_map.state(first), max_cells=max_cells)
-        for block in self.line_blocks(first, last + 1):
-            renderer.feed(block)
-        if self.complete and last + 1 == self.lines and not self._ended:
-            renderer.finish()
+        rendered = self._rendered(start, first, last + 1, max_cells)
         rows = []
         for number in range(start, end):
             line = row_map.first_line(number)
-            rows.append(LogRow(number, self.stamp(line), renderer.get(number), self.is_note(line)))
+            rows.append(LogRow(number, self.stamp(line), rendered.get(number) or Row(), self.is_note(line)))
         return rows
+
+    def _rendered(self, start: int, first: int, end: int, max_cells: int) -> dict[int, Row]:
+        """The rows from `start` on after lines [first, end). Where rows are redrawn for hours only new lines are rendered."""
+        cached = end - first > CACHED_LINES and end <= self.ended_lines
+        known = CACHE.take(self.folder, max_cells, start, end) if cached else None
+        renderer, at = known or (Renderer(*self.row_map.state(first), max_cells=max_cells), first)
+        for block in self.line_blocks(at, end):
+            renderer.feed(block)
+        if cached:
+            return CACHE.keep(self.folder, max_cells, start, end, renderer)
+        if self.complete and end == self.lines and not self._ended:
+            renderer.finish()
+        return renderer.rows
 
     def is_note(self, line: int) -> bool:
         """Return whether a line is ours."""

@@ -19,6 +19,13 @@ class Row:
         self._styles: list[Style] | None = None  # only for rows that are not plain
         self.length = len(text)
 
+    def copy(self) -> "Row":
+        """Return a row of its own with the same cells."""
+        row = Row(self.text)
+        row._styles = None if self._styles is None else list(self._styles)
+        row.length = self.length
+        return row
+
     @property
     def text(self) -> str:
         """The kept characters."""

@@ -6,14 +6,17 @@ which lines make a row, so that a window of rows is rendered from few lines wher
 
 import re
 import struct
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import NamedTuple
 
 from jobs.logs.render import Renderer
 
 _MOVES = re.compile(rb"\x1b\[[0-9;]*[AB]|\x1b(?:\[[0-9;]*)?\Z")
-_RECORD = struct.Struct("<QQQQQ")
+_RECORD = struct.Struct("=QQQQQ")
 RECORD_SIZE = _RECORD.size
+_NO_ROW = (1 << 64) - 1
 
 
 class Move(NamedTuple):
@@ -30,10 +33,10 @@ class Move(NamedTuple):
         return _RECORD.pack(*self)
 
 
-def unpack_moves(data: bytes) -> list[Move]:
-    """Return the whole records in `data`; a torn last one is left out."""
-    whole = len(data) - len(data) % RECORD_SIZE
-    return [Move(*fields) for fields in _RECORD.iter_unpack(data[:whole])]
+def whole_moves(data: bytes, lines: int) -> bytes:
+    """Return the records of the first `lines` lines; a torn last record is left out."""
+    numbers = array("Q", data[: len(data) - len(data) % RECORD_SIZE])
+    return data[: bisect_left(numbers[0::5], lines) * RECORD_SIZE]
 
 
 class RowTracker:
@@ -71,77 +74,77 @@ class RowTracker:
 
 
 class RowMap:
-    """What the first `lines` complete lines of a log make of its rows. `open_move` is the state after an open last line, as a Move."""
+    """What the first `lines` complete lines of a log make of its rows.
 
-    def __init__(self, lines: int, moves: list[Move], open_line: bytes = b"") -> None:
-        moves = [move for move in moves if move.line < lines]
-        self.complete_lines = lines
+    moves: the file `moves`. open_line: what there is of a last line without LF. final: nothing will follow it. The columns have a first entry for the state before line 0.
+    """
+
+    def __init__(self, lines: int, moves: bytes = b"", open_line: bytes = b"", final: bool = False) -> None:
+        columns = array("Q", whole_moves(moves, lines))
         self.lines = lines
-        self._moves = [Move(-1, 0, 0, 0, 0), *moves]
-        self._set_segments()
+        # a line is its number plus one here, so that the state before line 0 is that after "line 0"
+        self._after = array("Q", [0, *(line + 1 for line in columns[0::5])])
+        self._top, self._row, self._lowest, self._used = (array("Q", [0]) + columns[at::5] for at in range(1, 5))
+        self._set_tops()
         if open_line:
             row, lowest, used = self.state(lines)
             renderer = Renderer(row, lowest, used, max_cells=0)
             renderer.feed(open_line)
-            if _MOVES.search(open_line):
-                self._moves.append(
-                    Move(lines, min(row, renderer.top), renderer.row, renderer.lowest, max(used, renderer.used))
-                )
-                self._set_segments()
+            if final:
+                renderer.finish()
+            moved = _MOVES.search(open_line) is not None
+            if moved:
+                self._add(lines, min(row, renderer.top), renderer.row, renderer.lowest, max(used, renderer.used))
             # an open line of which nothing can be seen yet makes no row
-            self.lines += 1 if row < renderer.used else 0
+            self.lines += 1 if moved or row < renderer.used else 0
         self.rows = self.state(self.lines)[2]
 
-    def _set_segments(self) -> None:
-        self._starts = [move.line for move in self._moves]
-        self._used = [move.used for move in self._moves]
-        # the highest row that is touched from segment k on: the last line of any rows is found by it
-        tops, top = [], 1 << 62
-        for move, following in zip(reversed(self._moves), [None, *reversed(self._moves[1:])], strict=True):
-            top = min(top, move.row, following.top if following else top)
-            tops.append(top)
-        self._tops = tops[::-1]
+    def _add(self, line: int, *columns: int) -> None:
+        self._after.append(line + 1)
+        for column, value in zip((self._top, self._row, self._lowest, self._used), columns, strict=True):
+            column.append(value)
+        self._set_tops()
+
+    def _set_tops(self) -> None:
+        """The highest row that is touched from segment k on; it never falls, so the last line of any rows is found by halving."""
+        touched = map(min, self._row, [*self._top[1:], _NO_ROW])
+        self._tops = array("Q", accumulate(reversed(list(touched)), min))
+        self._tops.reverse()
 
     @property
     def simple(self) -> bool:
         """Whether every row is its line."""
-        return len(self._moves) == 1
+        return len(self._after) == 1
 
     def state(self, line: int) -> tuple[int, int, int]:
         """Return row, lowest and used as they are before `line`."""
-        move = self._moves[bisect_right(self._starts, line - 1) - 1]
-        row = move.row + line - move.line - 1
-        return row, max(move.lowest, row), max(move.used, row)
+        at = bisect_right(self._after, line) - 1
+        row = self._row[at] + line - self._after[at]
+        return row, max(self._lowest[at], row), max(self._used[at], row)
 
     def first_line(self, row: int) -> int:
         """Return the line that first wrote in `row`, which must exist."""
+        if self.simple:
+            return row
         at = bisect_right(self._used, row) - 1  # the last segment that began with `row` not there yet
-        move = self._moves[at]
-        end = self._starts[at + 1] if at + 1 < len(self._moves) else self.lines
-        return min(move.line + 1 + row - move.row, end)
+        end = self._after[at + 1] - 1 if at + 1 < len(self._after) else self.lines
+        return min(self._after[at] + row - self._row[at], end)
 
     def last_line(self, row: int) -> int:
         """Return the last line that touched a row above `row` (exclusive), -1 for none."""
-        low, high = 0, len(self._tops)
-        while low < high:  # tops never falls: find the first segment that stays below
-            middle = (low + high) // 2
-            if self._tops[middle] < row:
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
+        at = bisect_left(self._tops, row) - 1
+        if at < 0:
             return -1
-        move = self._moves[low - 1]
-        following = self._moves[low] if low < len(self._moves) else None
-        if following and following.top < row:
-            return following.line
-        end = following.line if following else self.lines
-        return min(move.line + row - move.row, end - 1)
+        last = at + 1 == len(self._after)
+        if not last and self._top[at + 1] < row:
+            return self._after[at + 1] - 1
+        end = self.lines if last else self._after[at + 1] - 1
+        return min(self._after[at] + row - self._row[at], end) - 1
 
     def touched_since(self, line: int) -> int:
         """Return the highest row that `line` or a later one touched; the number of rows if there is none."""
         if line >= self.lines:
             return self.rows
-        at = bisect_right(self._starts, line - 1) - 1
+        at = bisect_right(self._after, line)
         row = self.state(line)[0]
-        return min(row, self._moves[at + 1].top, self._tops[at + 1]) if at + 1 < len(self._moves) else row
+        return min(row, self._top[at], self._tops[at]) if at < len(self._after) else row
