@@ -82,7 +82,7 @@ def check_envelope(kind: Kind, obj: Any, namespace: str, name: str | None = None
             raise bad_request(f"{key} in the body ({obj[key]}) does not match what the URL asks for ({wanted})")
     metadata = obj.get("metadata", {})
     sent = metadata.get("namespace") or namespace
-    if sent != namespace:
+    if kind.namespaced and sent != namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if name is not None and metadata.get("name", name) != name:
         raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")

@@ -1,0 +1,1 @@
+"""The HTTP face of the local cluster: the subset of Kubernetes' REST API that jobs, kubectl and the SDK need."""

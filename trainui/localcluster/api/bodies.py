@@ -1,0 +1,98 @@
+"""Reading request bodies: JSON or YAML, of bounded size, with a check for fields that a kind does not have."""
+
+from typing import Any
+
+import orjson
+import yaml
+from starlette.requests import Request
+
+from trainui.localcluster.errors import ApiError, Cause, bad_request
+from trainui.localcluster.resources import KINDS
+from trainui.localcluster.schema.conform import conform
+from trainui.localcluster.schema.kinds import SCHEMAS
+
+MAX_BODY = 3 * 1024 * 1024
+_YAML = ("application/yaml", "application/apply-patch+yaml", "text/yaml")
+_JSON = ("application/json", "application/json-patch+json", "application/merge-patch+json", "")
+_JSON_ONLY = ("application/strategic-merge-patch+json",)
+STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
+
+
+def media_type(request: Request) -> str:
+    """Return the content type of a request, without parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read_body(request: Request) -> bytes:
+    """Return the body. Raises ApiError 413 when it is longer than 3 MiB, without reading on."""
+    too_large = ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > MAX_BODY:
+        raise too_large
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > MAX_BODY:
+            raise too_large
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def read_document(request: Request) -> Any:
+    """Return the parsed body. Raises ApiError: 400 for one that cannot be read, 413, 415 for another media type."""
+    kind = media_type(request)
+    if kind not in (*_YAML, *_JSON, *_JSON_ONLY):
+        raise ApiError(
+            415,
+            "UnsupportedMediaType",
+            f"the body of the request was in an unknown format ({kind}) - accepted media types include: application/json, "
+            "application/yaml, application/json-patch+json, application/merge-patch+json, "
+            "application/strategic-merge-patch+json, application/apply-patch+yaml",
+        )
+    body = await read_body(request)
+    try:
+        return _parse_yaml(body) if kind in _YAML else orjson.loads(body)
+    except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        raise bad_request(f"the body of the request cannot be read: {error}") from error
+
+
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc, unused-ignore]
+    """Reads YAML as Kubernetes does: times stay text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _parse_yaml(body: bytes) -> Any:
+    """Return the one document of a YAML text as plain JSON; aliases are refused, since a small text can stand for a huge object."""
+    if body.lstrip()[:1] in (b"{", b"["):
+        try:
+            return orjson.loads(body)
+        except ValueError:
+            pass
+    if b"*" in body and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, Loader=yaml.CSafeLoader)):
+        raise ValueError("YAML aliases are not supported")
+    document = yaml.load(body, Loader=_Loader)  # noqa: S506 - a safe loader
+    return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
+
+
+def check_unknown(kind: str, obj: Any, mode: str) -> list[str]:
+    """Return a warning for each field that the kind does not have; with mode Strict raise ApiError 400 naming them."""
+    if mode not in (STRICT, WARN, IGNORE, ""):
+        raise ApiError(
+            422,
+            "Invalid",
+            f'fieldValidation: Unsupported value: "{mode}": supported values: "Ignore", "Strict", "Warn"',
+            causes=[Cause("fieldValidation", f'Unsupported value: "{mode}"', "FieldValueNotSupported")],
+        )
+    if mode == IGNORE or not isinstance(obj, dict):
+        return []
+    _, report = conform(SCHEMAS[kind], obj, custom=KINDS[kind].custom, defaults=False)
+    texts = [f'unknown field "{path}"' for path in report.unknown]
+    if texts and mode == STRICT:
+        causes = [Cause(path, "unknown field", "UnknownField") for path in report.unknown]
+        raise ApiError(400, "BadRequest", f"strict decoding error: {', '.join(texts)}", causes=causes)
+    return texts
