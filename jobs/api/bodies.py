@@ -6,11 +6,12 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from jobs.services import Submission
-from jobs.spec.manifest import ManifestError, load_manifest
+from jobs.spec.manifest import ManifestError, check_manifest
 from runtimes.models import Runtime
 from runtimes.services import blueprint_of
 from runtimes.spec.findings import Finding
 from runtimes.spec.parameters import bind
+from runtimes.spec.yaml_reader import ReadError, read_document
 from trainui.accounts.models import Project, User
 from trainui.accounts.permissions import visible_projects
 from trainui.problems import Problem
@@ -44,8 +45,10 @@ class TextYamlParser(ManifestParser):
 def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
     """Return where a submission goes and what it is. Raises Problem 422 with a pointer to what is wrong."""
     try:
-        body = load_manifest(request.data, kinds=None)
-    except ManifestError as error:
+        body = read_document(request.data)
+        if not (isinstance(body, dict) and "blueprint" in body):
+            body = check_manifest(body)
+    except (ReadError, ManifestError) as error:
         raise Problem(422, "invalid", error.findings[0].message, error.findings) from None
     key = request.headers.get("Idempotency-Key", "").strip()
     if len(key) > MAX_KEY:

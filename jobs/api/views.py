@@ -1,6 +1,7 @@
 """REST of TrainJobs: list, create, read, act. Thin: services decide, queries read."""
 
 import uuid
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpResponse
@@ -15,7 +16,8 @@ from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, read_sub
 from jobs.api.represent import artifact, event, job_full, job_summary, series
 from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
-from jobs.spec.manifest import dump_manifest, export_trainjob
+from jobs.spec.export import export_trainjob
+from jobs.spec.manifest import dump_manifest
 from trainui.api import StrictJSONParser, whole_number
 from trainui.problems import Problem
 
@@ -82,9 +84,7 @@ class TrainJobs(APIView):
         """Submit a job: blueprint and parameters, a TrainJob as JSON, or as YAML."""
         project, submission = read_submission(request, request.user)
         if request.query_params.get("dry_run", "") in ("1", "true", "All", "server"):
-            return Response(
-                _dry_run(services.dry_run(request.user, project, submission.manifest, submission.parameters))
-            )
+            return Response(_dry_run(services.dry_run(request.user, project, submission)))
         job, replayed = services.submit(request.user, project, submission)
         job = one.visible_job(request.user, job.pk)
         headers = {"Location": f"/api/v1/trainjobs/{job.pk}"} | ({"Idempotent-Replayed": "true"} if replayed else {})
@@ -195,7 +195,7 @@ class Manifest(APIView):
         response = HttpResponse(dump_manifest(manifest), content_type="application/yaml")
         response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
         if omitted:
-            response["X-Trainui-Omitted"] = ", ".join(omitted)
+            response["X-Trainui-Omitted"] = ", ".join(o.path for o in omitted)
         return response
 
 
@@ -209,7 +209,7 @@ def _dry_run(result: services.DryRun) -> dict[str, Any]:
         "objects": result.objects,
         "errors": findings(result.findings.refused),
         "warnings": findings(result.findings.warnings),
-        "origins": [origin.as_dict() for origin in result.origins],
+        "origins": [asdict(origin) for origin in result.origins],
     }
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from jobs.models import TrainJob, TrainJobDetail
-from jobs.reconcile.labels import SUBMISSION_LABEL
+from jobs.reconcile.marks import submission_of
 from jobs.state import phases
 from trainui.accounts.models import Project
 from trainui.cluster.client import Object
@@ -22,9 +22,8 @@ def row_of_trainjob(obj: Object) -> uuid.UUID | None:
     if by_uid:
         return by_uid
     namesakes = TrainJob.objects.filter(namespace=metadata["namespace"], name=metadata["name"], live=True)
-    submission = (metadata.get("labels") or {}).get(SUBMISSION_LABEL)
     for row in namesakes.filter(uid__isnull=True):
-        if str(row.pk) == submission:  # pushed, and the answer is still on its way to the row
+        if str(row.pk) == submission_of(obj):  # pushed, and the answer is still on its way to the row
             return row.pk
         return None  # our submission of that name waits; reconcile finds the name taken
     namesakes.update(live=False, due_at=timezone.now())

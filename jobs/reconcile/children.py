@@ -15,6 +15,8 @@ from trainui.cluster.errors import NotFound
 Object = dict[str, Any]
 Applied = dict[str, dict[str, Any]]
 UNSEEN_GRACE = timedelta(seconds=5)  # how long watch may take to show what was applied before it counts as gone
+SECRET_PREFIX = "/Secret/"  # noqa: S105  of keys in Applied
+PROGRESS_SUFFIX = "-trainui-progress"
 POD_GROUPS = (kinds.POD_GROUP, kinds.COSCHEDULING_POD_GROUP, kinds.VOLCANO_POD_GROUP)
 
 
@@ -55,12 +57,29 @@ def plan(desired: list[Object], mirror: Mirror, applied: Applied, owner_uid: str
             result.applied[key] = before
             result.recheck_at = datetime.fromisoformat(before["at"]) + UNSEEN_GRACE
     wanted = {key_of(obj) for obj in desired}
+    result.applied |= {
+        key: _seen(entry, key, mirror)
+        for key, entry in applied.items()
+        if key.startswith(SECRET_PREFIX) and key not in wanted
+    }
     result.delete = [
         g
         for g in mirror.all(*POD_GROUPS)
         if key_of(g) not in wanted and _owned(g, owner_uid) and not g["metadata"].get("deletionTimestamp")
     ]
     return result
+
+
+def has_keys(mirror: Mirror, applied: Applied, now: datetime) -> bool:
+    """Whether the job's key material is in the cluster, or was put there a moment ago: it is made once."""
+    if any(not name.endswith(PROGRESS_SUFFIX) for name in mirror.objects.get(kinds.SECRET.key, {})):
+        return True
+    fresh = [
+        entry
+        for key, entry in applied.items()
+        if key.startswith(SECRET_PREFIX) and not key.endswith(PROGRESS_SUFFIX) and not entry["seen"]
+    ]
+    return any(now - datetime.fromisoformat(entry["at"]) < UNSEEN_GRACE for entry in fresh)
 
 
 def carry_out(cluster: Cluster, todo: Plan, now: datetime) -> Applied:
@@ -98,6 +117,11 @@ def _digest(value: Any) -> str:
     if isinstance(value, dict) and value.get("kind") == "Secret":
         value = {k: v for k, v in value.items() if k not in ("data", "stringData")}
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _seen(entry: dict[str, Any], key: str, mirror: Mirror) -> dict[str, Any]:
+    there = key.removeprefix(SECRET_PREFIX) in mirror.objects.get(kinds.SECRET.key, {})
+    return entry | {"seen": entry["seen"] or there}
 
 
 def _owned(obj: Object, uid: str) -> bool:

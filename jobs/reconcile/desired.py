@@ -36,14 +36,17 @@ class Desired:
     gang: Object | None
 
 
-def desired(job: TrainJob, trainjob: Object, token: uuid.UUID) -> Desired:
-    """Build the children of a job. Raises NotYet when its runtime is missing, BuildError for what can never be built."""
+def desired(job: TrainJob, trainjob: Object, token: uuid.UUID, have_keys: bool) -> Desired:
+    """Build the children of a job, with fresh key material unless it has some (`have_keys`).
+
+    Raises NotYet when its runtime is missing, BuildError for what can never be built.
+    """
     runtime = _runtime(job, trainjob)
     findings = validate_trainjob(trainjob, runtime)
     if findings.errors:
         raise builders.BuildError(findings.errors)
     has = capabilities(_rendezvous(job, token), progress_of(job))
-    keys = generate_keys() if builders.needs_ssh_key(runtime) else None
+    keys = generate_keys() if builders.needs_keys(runtime) and not have_keys else None
     counts = builders.expected(trainjob, runtime, has)
     return Desired(builders.build(trainjob, runtime, has, keys), counts["replicated_jobs"], counts.get("gang"))
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from jobs.models import TrainJob
-from jobs.reconcile.labels import SUBMISSION_LABEL
 from jobs.reconcile.lease import guarded
+from jobs.reconcile.marks import submission_of
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
 from trainui.cluster.errors import AlreadyExists, NotFound
@@ -38,8 +38,7 @@ def find_own(cluster: Cluster, job: TrainJob) -> Object | None:
         live = cluster.get(kinds.TRAIN_JOB, job.namespace, job.name)
     except NotFound:
         return None
-    labels = live["metadata"].get("labels") or {}
-    if labels.get(SUBMISSION_LABEL) != str(job.pk):
+    if submission_of(live) != str(job.pk):
         raise NameTaken(f"the cluster has another TrainJob {job.name} in {job.namespace}")
     return live
 

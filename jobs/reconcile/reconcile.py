@@ -182,7 +182,9 @@ def _apply_children(this: Pass) -> None:
 
 def _build(this: Pass) -> list[Object]:
     assert this.trainjob is not None
-    wanted = desired(this.job, this.trainjob, this.token)
+    wanted = desired(
+        this.job, this.trainjob, this.token, have_keys=children.has_keys(this.mirror, this.job.detail.applied, this.now)
+    )
     this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang}
     this.detail["objects_built"] = [mask(obj) for obj in wanted.objects]
     return wanted.objects

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from jobs.reconcile.mirror_writer import MirrorWriter
 from runtimes.tasks import ring_runtimes
 from trainui.cluster import kinds
 from trainui.cluster.client import Object
+from trainui.cluster.connection import connect
 from trainui.cluster.kinds import Kind
 from trainui.events.changes import publish
 
@@ -56,6 +57,21 @@ class Seen:
     objects: list[Object]
     resource_version: str = ""
     problem: str = ""
+
+
+class Selected:
+    """The reflectors' source: the cluster, with a selector for kinds of which only our own objects are read."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        self.kubeconfig = kubeconfig
+
+    def list(self, kind: Kind) -> tuple[list[Object], str]:
+        """List a kind."""
+        return connect(self.kubeconfig).list(kind, label_selector=SELECTORS.get(kind, ""))
+
+    def watch(self, kind: Kind, resource_version: str) -> Iterator[Object]:
+        """Watch a kind."""
+        return connect(self.kubeconfig).watch(kind, resource_version, label_selector=SELECTORS.get(kind, ""))
 
 
 class MirrorSink:

@@ -16,13 +16,17 @@ from jobs import builders
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile.capabilities import capabilities
 from jobs.reconcile.doorbell import ring_on_commit
-from jobs.reconcile.labels import SUBMISSION_LABEL, SUBMITTED_BY
+from jobs.reconcile.marks import SUBMISSION_ID, SUBMITTED_BY
 from jobs.reconcile.masking import mask
 from jobs.reconcile.runtimes import find_runtime
 from jobs.spec.defaults import default_trainjob
 from jobs.spec.provenance import Origin, provenance
 from jobs.spec.validation import validate_trainjob
+from runtimes.models import Runtime
+from runtimes.services import blueprint_of
+from runtimes.spec.blueprint import Blueprint
 from runtimes.spec.findings import Finding, Findings
+from runtimes.spec.parameters import field_sources, located
 from trainui.accounts.models import Project, User
 from trainui.accounts.permissions import require
 from trainui.audit.services import record
@@ -66,7 +70,8 @@ def submit(user: User, project: Project, submission: Submission) -> tuple[TrainJ
         return earlier, True
     manifest, runtime, findings = check(project, submission.manifest)
     if findings.refused:
-        raise refused(findings.refused)
+        blueprint = _blueprint(submission)
+        raise refused(located(blueprint, findings.refused) if blueprint else findings.refused)
     try:
         with transaction.atomic():
             job = _store(user, project, submission, manifest, runtime, fingerprint)
@@ -85,13 +90,13 @@ def submit(user: User, project: Project, submission: Submission) -> tuple[TrainJ
     return job, False
 
 
-def dry_run(user: User, project: Project, manifest: Manifest, parameters: dict[str, Any] | None = None) -> DryRun:
+def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     """Return what `submit` would do, without doing it; findings are returned, not raised.
 
     Raises Http404 or PermissionDenied.
     """
     require(user, "submit", project)
-    manifest, runtime, findings = check(project, manifest)
+    manifest, runtime, findings = check(project, submission.manifest)
     objects: list[Manifest] = []
     if runtime is not None and not findings.errors:
         try:
@@ -100,10 +105,14 @@ def dry_run(user: User, project: Project, manifest: Manifest, parameters: dict[s
             findings.errors.extend(error.findings)
     name = manifest.get("metadata", {}).get("name", "")
     if name and TrainJob.objects.filter(namespace=project.namespace, name=name, live=True).exists():
-        findings.submit_checks.append(
-            Finding("metadata.name", "name_taken", f"“{name}” is the name of another job in {project.name}.")
-        )
-    origins = provenance(manifest, runtime, parameters or {}) if runtime is not None else []
+        findings.submit_checks.append(_name_taken(name, project))
+    blueprint = _blueprint(submission)
+    if blueprint:
+        findings.errors = located(blueprint, findings.errors)
+        findings.submit_checks = located(blueprint, findings.submit_checks)
+    origins = (
+        provenance(manifest, runtime, field_sources(blueprint) if blueprint else {}) if runtime is not None else []
+    )
     return DryRun(manifest, [mask(o) for o in objects], findings, origins)
 
 
@@ -147,8 +156,10 @@ def _store(
         submission_key=submission.key or None, fingerprint=fingerprint, sentence="Accepted; it is being sent to the cluster.",
     )  # fmt: skip
     metadata = manifest["metadata"]
-    metadata["labels"] = (metadata.get("labels") or {}) | {SUBMISSION_LABEL: str(job.id)}
-    metadata["annotations"] = (metadata.get("annotations") or {}) | {SUBMITTED_BY: user.get_username()}
+    metadata["annotations"] = (metadata.get("annotations") or {}) | {
+        SUBMISSION_ID: str(job.id),
+        SUBMITTED_BY: user.get_username(),
+    }
     if runtime is not None:
         job.nodes_expected = sum(
             e["count"]
@@ -160,6 +171,19 @@ def _store(
         job=job, manifest=manifest, runtime=runtime, blueprint=submission.blueprint, parameters=submission.parameters
     )
     return job
+
+
+def _name_taken(name: str, project: Project) -> Finding:
+    return Finding(
+        "metadata.name",
+        "name_taken",
+        f"“{name}” is the name of another job in {project.name}: choose another, or delete that one first.",
+    )
+
+
+def _blueprint(submission: Submission) -> Blueprint | None:
+    row = Runtime.objects.filter(name=submission.blueprint, managed=True).first() if submission.blueprint else None
+    return blueprint_of(row) if row else None
 
 
 def _earlier(user: User, key: str, fingerprint: str) -> TrainJob | None:

@@ -119,7 +119,7 @@ class Cluster:
             body["preconditions"] = {"uid": uid}
         self._json("DELETE", kind.path(namespace, name), body=body, what=f"{kind.kind} {name}")
 
-    def watch(self, kind: Kind, resource_version: str, namespace: str | None = None) -> Iterator[Object]:
+    def watch(self, kind: Kind, resource_version: str, label_selector: str = "") -> Iterator[Object]:
         """Yield watch events ({type, object}), bookmarks too, until the server ends the watch.
 
         Raises Gone when the version is too old, whether the server says so by status or by an ERROR event.
@@ -130,7 +130,9 @@ class Cluster:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_SECONDS),
         }
-        for line in self._lines(kind.path(namespace), query, read_seconds=WATCH_SECONDS + 30, what=kind.plural):
+        if label_selector:
+            query["labelSelector"] = label_selector
+        for line in self._lines(kind.path(), query, read_seconds=WATCH_SECONDS + 30, what=kind.plural):
             event = orjson.loads(line)
             if event.get("type") == "ERROR":
                 status = event.get("object") or {}

@@ -44,13 +44,17 @@ class Command(BaseCommand):
         if admin is None:
             password = secrets.token_urlsafe(12)
             admin = User.objects.create_superuser(ADMIN, password=password)
-            self.stdout.write(f"Sign in as  {ADMIN}  with the password  {password}  (shown only now; change it in the user menu)")
+            self.stdout.write(
+                f"Sign in as  {ADMIN}  with the password  {password}  (shown only now; change it in the user menu)"
+            )
         return admin
 
     def _project(self, admin: User) -> Project:
         project = Project.objects.order_by("created_at").first()
         if project is None:
-            project = Project.objects.create(name=PROJECT, title="Default", description="The first project. Make one for each team.")
+            project = Project.objects.create(
+                name=PROJECT, title="Default", description="The first project. Make one for each team."
+            )
             Membership.objects.create(project=project, user=admin, role=Role.ADMIN)
         return project
 

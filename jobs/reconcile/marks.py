@@ -1,0 +1,9 @@
+"""Annotations that tie objects of the cluster to rows."""
+
+SUBMISSION_ID = "trainui.dev/submission-id"
+SUBMITTED_BY = "trainui.dev/submitted-by"
+
+
+def submission_of(obj: dict) -> str:
+    """Return the id of the row whose submission made an object, "" for one made elsewhere."""
+    return (obj["metadata"].get("annotations") or {}).get(SUBMISSION_ID, "")
