@@ -50,15 +50,18 @@ class _Sources:
         ]
         return (PARAMETER, ", ".join(dict.fromkeys(owners))) if owners else (JOB, "")
 
+    def _named(self, source: str) -> str:
+        if source == POLICY:
+            return next(iter(policies(self.runtime)), "")
+        return self.runtime_name if source == RUNTIME else ""
+
     def origin(self, where: str, field: str, layers: Iterable[tuple[str, Any, str]]) -> Origin | None:
         """The origin of the last layer that sets something. Layers are (source, value, path), weakest first; None sets nothing."""
         found: list[Origin] = []
         for source, value, path in layers:
             if value is None:
                 continue
-            kind, name = (
-                self.of_job(path) if source == JOB else (source, self.runtime_name if source == RUNTIME else "")
-            )
+            kind, name = self.of_job(path) if source == JOB else (source, self._named(source))
             found.append(Origin(where, field, value, kind, name, path, tuple(origin.source for origin in found)))
         return found[-1] if found else None
 

@@ -102,6 +102,8 @@ def _json(document: str) -> tuple[bool, Any]:
         value = json.loads(document, object_pairs_hook=_pairs, parse_constant=_no_constant)
     except RecursionError:
         _refuse("too_complex", f"is nested more than {MAX_DEPTH} levels deep")
+    except ReadError:
+        raise
     except ValueError:
         return False, None
     return True, _checked_json(value)
@@ -230,10 +232,13 @@ class _Composer:
         top.key, top.has_key = key, True
 
     def _value(self, event: ScalarEvent) -> Any:
+        # The tag `!` says "text, whatever it looks like".
+        if event.tag in ("!", f"{_TAG}str"):
+            return event.value
         explicit = event.tag is not None and not event.implicit[0] and not event.implicit[1]
         if explicit and event.tag not in _SCALAR_TAGS:
             _refuse("invalid_yaml", f"the tag {event.tag} is not allowed", self._place(), params=_mark(event))
-        if event.tag == f"{_TAG}str" or not (event.implicit[0] or explicit):
+        if not (event.implicit[0] or explicit):
             return event.value
         try:
             value = resolve(event.value)
