@@ -62,6 +62,8 @@ def capture(
         if before == "replaced":
             return _finish(archive, "replaced")
         outcome = follower.connection()
+        if stop.is_set():
+            break
         after = state()
         missing = missing + 1 if outcome == "missing" else 0
         if outcome == "eof" and (after != "running" or _settles(state, clock, stop)):
