@@ -99,10 +99,11 @@ class TrainJobDetail(models.Model):
     runtime = models.JSONField(null=True, blank=True)  # its own copy of the runtime, by services or the first reconcile
     blueprint = models.CharField(max_length=253, blank=True, default="")
     parameters = models.JSONField(default=dict, blank=True)  # values of the form, for clone
-    objects_built = models.JSONField(
-        default=list, blank=True
-    )  # children as last applied, secrets left out, by reconcile
-    state = models.JSONField(default=dict, blank=True)  # JobState as JSON, by reconcile
+    # by reconcile: children as last built (values of Secrets left out), what observe counts against, and what was applied
+    objects_built = models.JSONField(default=list, blank=True)
+    expected = models.JSONField(default=dict, blank=True)  # {replicated_jobs, gang}
+    applied = models.JSONField(default=dict, blank=True)  # {kind/name: {hash, version, at, seen}}
+    state = models.JSONField(default=dict, blank=True)  # JobState as JSON
     trainer_status = models.JSONField(
         null=True, blank=True
     )  # Kubeflow's trainerStatus as last reported, by the progress endpoint
