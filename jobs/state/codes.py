@@ -189,7 +189,7 @@ _add(
     _R,
     "OptionalPodsMissing",
     "Running without all nodes",
-    "{running} of {expected} nodes run, {needed} are enough; {missing} more {wait}{detail}.",
+    "{running} of {expected} nodes {run}, {needed} {are} enough; {missing} more {wait}{detail}.",
 )
 _add(_R, "Finishing", "Finishing", "{summary}; the job is about to be marked complete.")
 

@@ -16,7 +16,7 @@ from jobs.state.reading import moment, number, objects, quote, text
 from jobs.state.times import stamp, words
 from jobs.state.view import Slot, View
 from jobs.state.wording import after as join
-from jobs.state.wording import restart_limit, who
+from jobs.state.wording import count, restart_limit, who
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
 _REFUSED = frozenset({"Refused", "Invalid", "ValidationFailed"})
@@ -68,7 +68,7 @@ def verdict(view: View, reason: str, message: str, at: datetime | None) -> Verdi
             detail=_first_job(message),
             since=at,
         )
-    return say(phases.FAILED, "JobFailed", detail=quote(message) or quote(reason) or "no reason was given", since=at)
+    return say(phases.FAILED, "JobFailed", detail=quote(message) or _no_word(reason), since=at)
 
 
 def first_end(view: View) -> _End | None:
@@ -101,8 +101,8 @@ def _ends(view: View) -> Iterator[_End]:
 def _from_end(view: View, end: _End, at: datetime | None) -> Verdict:
     code, gaps = _classify(end)
     limit = restart_limit(view)
-    of = f" of {limit}" if limit is not None else ""
-    after = f" in the last attempt, after {view.attempt}{of} restarts" if view.attempt else ""
+    times = count(view.attempt, "restart") if limit is None else f"{view.attempt} of {count(limit, 'restart')}"
+    after = f" in the last attempt, after {times}" if view.attempt else ""
     return say(phases.FAILED, code, gaps, who=who(end.slot), after=after, since=at, cause=cause_of(end))
 
 
@@ -176,6 +176,10 @@ def _job_deadline(view: View) -> bool:
                 if item.get("reason") == "DeadlineExceeded" and item.get("status") == "True":
                     return True
     return False
+
+
+def _no_word(reason: str) -> str:
+    return f"no pod is left that shows why{f' ({quote(reason, 80)})' if reason else ''}"
 
 
 def _first_job(message: str) -> str:

@@ -6,7 +6,7 @@ from jobs.state.groups import Group
 from jobs.state.model import Verdict
 from jobs.state.reading import condition, moment, number, text
 from jobs.state.view import View
-from jobs.state.wording import created_of, restart_limit, what
+from jobs.state.wording import created_of, restart_limit, small, what
 
 
 def decide(view: View) -> Verdict | None:
@@ -31,7 +31,7 @@ def decide(view: View) -> Verdict | None:
         restart=restarts,
         limit=limit,
         because=because,
-        created=created_of(here, len(slots), what(groups)),
+        created=small(created_of(here, len(slots), what(groups))),
         since=since,
     )
 

@@ -98,9 +98,11 @@ def _optional(view: View) -> Verdict | None:
         "OptionalPodsMissing",
         running=ready,
         expected=len(view.member_slots),
+        run=verb(ready, "runs", "run"),
         needed=view.needed,
+        are=verb(view.needed, "is", "are"),
         missing=len(extra),
-        wait="waits" if len(extra) == 1 else "wait",
+        wait=verb(len(extra), "waits", "wait"),
         detail=after(why.cause if why else ""),
         since=_last_start(view.member_slots),
     )

@@ -10,7 +10,7 @@ from jobs.state.model import Verdict
 from jobs.state.reading import condition, moment, quote, text
 from jobs.state.times import newest, oldest, words
 from jobs.state.view import GRACE, Slot, View
-from jobs.state.wording import after, created_of, placed_of, what
+from jobs.state.wording import after, created_of, placed_of, verb, what
 
 # Why pods are refused -> code of the wait; what is not here leaves the job at PodsNotCreated.
 _REFUSALS = {
@@ -91,7 +91,7 @@ def _not_placed(view: View) -> Verdict | None:
         return queued
     silence = _silence(view, waiting, since)
     if view.gang:
-        enough = "" if view.needed == total else f" ({view.needed} are enough)"
+        enough = "" if view.needed == total else f" ({view.needed} {verb(view.needed, 'is', 'are')} enough)"
         together = "" if total == 1 else f", and the gang starts only together{enough}"
         detail = after(why.cause) if why else silence
         placed = placed_of(have, total, kind)
