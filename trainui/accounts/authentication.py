@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LAST_USED_STEP = timedelta(minutes=1)  # how exact "last used" is: not every request writes
 
 
-class ApiTokenAuthentication(TokenAuthentication):
+class ApiTokenAuthentication(TokenAuthentication):  # type: ignore[misc]  # knox has no types
     """Accepts `Authorization: Bearer tui_…` and notes when the token was last used."""
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:
@@ -58,10 +58,10 @@ def request_user(request: HttpRequest) -> User | None:
     """
     if request.META.get("HTTP_AUTHORIZATION"):
         try:
-            found: tuple[Any, Any] | None = ApiTokenAuthentication().authenticate(request)  # type: ignore[arg-type]
+            found: tuple[Any, Any] | None = ApiTokenAuthentication().authenticate(request)
         except AuthenticationFailed:
             return None
         return found[0] if found else None
-    request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))  # type: ignore[assignment]
+    request.session = SessionStore(request.COOKIES.get(settings.SESSION_COOKIE_NAME))
     user = get_user(request)
     return user if isinstance(user, User) and user.is_active else None

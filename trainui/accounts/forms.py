@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from trainui.accounts.models import Project, Role, User
 from trainui.accounts.services import TOKEN_DAYS
+
+if TYPE_CHECKING:  # the classes take their model as a parameter only for the type checker
+    ProjectModelForm = forms.ModelForm[Project]
+    UserModelForm = forms.ModelForm[User]
+else:
+    ProjectModelForm = UserModelForm = forms.ModelForm
 
 
 class SignInForm(forms.Form):
@@ -71,7 +77,7 @@ class ChangePasswordForm(NewPasswordForm):
         return str(self.cleaned_data["current"])
 
 
-class ProjectForm(forms.ModelForm):
+class ProjectForm(ProjectModelForm):
     """A new project."""
 
     class Meta:
@@ -84,7 +90,7 @@ class ProjectForm(forms.ModelForm):
         widgets = {"name": forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false", "class": "mono"})}
 
 
-class ProjectEditForm(forms.ModelForm):
+class ProjectEditForm(ProjectModelForm):
     """What may be changed of a project."""
 
     class Meta:
@@ -115,7 +121,7 @@ class TokenForm(forms.Form):
     )
 
 
-class UserForm(forms.ModelForm):
+class UserForm(UserModelForm):
     """A new user."""
 
     class Meta:
@@ -130,7 +136,7 @@ class UserForm(forms.ModelForm):
         widgets = {"username": forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"})}
 
 
-class UserEditForm(forms.ModelForm):
+class UserEditForm(UserModelForm):
     """What may be changed of a user."""
 
     class Meta(UserForm.Meta):

@@ -31,7 +31,7 @@ def validate_namespace(value: str) -> None:
         raise ValidationError("Names that begin with “kube-” belong to Kubernetes.", code="reserved")
 
 
-class User(AbstractUser):
+class User(AbstractUser):  # type: ignore[django-manager-missing]  # the manager of knox tokens
     """A person or a machine account; superusers are the admins of the installation."""
 
     is_catalog_admin = models.BooleanField("catalog admin", default=False)
@@ -98,7 +98,7 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.project}"
 
 
-class ApiToken(AbstractAuthToken):
+class ApiToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
     """A bearer token for REST; only its hash is kept, and it is shown once.
 
     `token_key` holds the first characters (the prefix and eleven of 64 digits), by which it is found and recognised.

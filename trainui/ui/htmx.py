@@ -18,7 +18,7 @@ _VOLATILE = re.compile(rb'name="csrfmiddlewaretoken" value="[^"]*"|(?<=data-rela
 def wants_fragment(request: HttpRequest) -> bool:
     """Say whether htmx asks for a part: not for a boosted link, and not to restore a page of the history."""
     htmx = getattr(request, "htmx", None)
-    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+    return htmx is not None and bool(htmx) and not (htmx.boosted or htmx.history_restore_request)
 
 
 def render(

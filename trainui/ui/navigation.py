@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.http import urlencode
 
 from trainui.accounts.models import Project
 from trainui.accounts.permissions import can, visible_projects
@@ -59,6 +60,11 @@ def projects(request: HttpRequest, current: Any) -> dict[str, Any]:
         "more": len(found) > SWITCHER_LIMIT,
         "current": name if name in names or isinstance(current, Project) else "",
     }
+
+
+def jobs_path(project: str = "") -> str:
+    """Return the address of the jobs list, filtered by a project if one is named."""
+    return f"/jobs?{urlencode({'project': project})}" if project else "/jobs"
 
 
 def theme_of(request: HttpRequest | None) -> str:

@@ -33,7 +33,7 @@ def index(request: HttpRequest) -> HttpResponse:
                 form, status = TokenForm(), 201
     context = {
         "form": form,
-        "tokens": ApiToken.objects.filter(user=request.user),  # type: ignore[misc]
+        "tokens": ApiToken.objects.filter(user=request.user),
         "secret": secret,
         "address": settings.PUBLIC_URL,
     }

@@ -262,6 +262,12 @@ def project_switcher(context: Context) -> dict[str, Any]:
     return navigation.projects(context["request"], context.get("project"))
 
 
+@register.simple_tag
+def jobs_path(project: str = "") -> str:
+    """Return the address of the jobs list, of one project if its name is given."""
+    return navigation.jobs_path(str(project))
+
+
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
     """Return the colour theme that the visitor chose: light, dark, or system."""
