@@ -31,6 +31,7 @@ class World:
 def _settings(settings) -> None:
     settings.ROOT_URLCONF = "tests.unit.accounts.urls"
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.WHITENOISE_AUTOREFRESH = True  # else it reads all collected files once per client
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
 
