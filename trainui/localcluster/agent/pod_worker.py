@@ -130,7 +130,7 @@ class PodWorker(threading.Thread):
         self._pod = self._offered
         self._collect()
         now = time.time()
-        stop, look_again = self._stop(now)
+        stop, look_again = self._why_stop(now)
         decision = decide(self._pod, self._state.containers, now, stop)
         if decision.finished:
             return self._finish(stop, now)
@@ -150,7 +150,7 @@ class PodWorker(threading.Thread):
         later = [each for each in moments if each is not None and each > now]
         return min(later, default=now + 3600)
 
-    def _stop(self, now: float) -> tuple[Stop | None, float | None]:
+    def _why_stop(self, now: float) -> tuple[Stop | None, float | None]:
         """Return why the pod has to end now, if it has to, and the next moment that may change this."""
         if self._gone:
             return Stop(now), None
