@@ -76,7 +76,8 @@ class RowTracker:
 class RowMap:
     """What the first `lines` complete lines of a log make of its rows.
 
-    moves: the file `moves`. open_line: what there is of a last line without LF. final: nothing will follow it. The columns have a first entry for the state before line 0.
+    moves: the file `moves`. open_line: what there is of a last line without LF. final: nothing will follow it.
+    The columns have a first entry for the state before line 0.
     """
 
     def __init__(self, lines: int, moves: bytes = b"", open_line: bytes = b"", final: bool = False) -> None:

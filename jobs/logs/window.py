@@ -133,14 +133,8 @@ def window(
     positions mean the same rows; without it the present state is taken. Raises ValueError for a bad cursor.
     """
     chosen = choose(sources, ranks)
-    known = parse_cursor(at)
-    limits = [
-        min(known.get(source.key, 0), source.reader.ended_lines) if at else source.reader.ended_lines
-        for source in chosen
-    ]
-    totals = [source.reader.rows_of_lines(lines) for source, lines in zip(chosen, limits, strict=True)]
-    if not at:
-        totals = [source.reader.rows for source in chosen]  # with the row of an open line
+    limits = _limits(chosen, at)
+    totals = _totals(chosen, limits, at)
     total = sum(totals)
     start = max(0, total + start if start < 0 else start)
     count = max(0, min(count, MAX_ROWS, total - start))
@@ -174,15 +168,27 @@ def tail(sources: Sequence[Source], cursor: str, ranks: Collection[int] | None =
     return Tail(_render(chosen, [(at, row) for _, at, row in places]), new_cursor, False, complete)
 
 
-def position_of(sources: Sequence[Source], key: str, row: int, ranks: Collection[int] | None = None) -> int:
-    """Return where a row of one log is in the merged view as it is now (to jump to a hit). Raises KeyError for an unknown source."""
+def position_of(
+    sources: Sequence[Source],
+    key: str,
+    row: int,
+    ranks: Collection[int] | None = None,
+    merged: bool = True,
+    at: str = "",
+) -> int:
+    """Return at which position of `window` (with the same arguments) a row of one log is. Raises KeyError for an unknown source."""
     chosen = choose(sources, ranks)
-    place = next((at for at, source in enumerate(chosen) if source.key == key), None)
+    place = next((number for number, source in enumerate(chosen) if source.key == key), None)
     if place is None:
         raise KeyError(key)
+    limits = _limits(chosen, at)
+    if not merged:
+        return sum(_totals(chosen, limits, at)[:place]) + row
     stamp = chosen[place].reader.row_key(row)
-    before = sum(s.reader.rows_until(stamp, inclusive=at < place) for at, s in enumerate(chosen) if at != place)
-    return before + row
+    others = [
+        (number < place, source.reader, limits[number]) for number, source in enumerate(chosen) if number != place
+    ]
+    return row + sum(reader.rows_until(stamp, inclusive, lines) for inclusive, reader, lines in others)
 
 
 def full_row(source: Source, number: int) -> ViewRow | None:
@@ -204,6 +210,22 @@ def to_ndjson(rows: Sequence[ViewRow]) -> Iterator[str]:
         fields = row.as_json()
         del fields["spans"]
         yield json.dumps(fields | {"text": row.text}, ensure_ascii=False) + "\n"
+
+
+def _limits(chosen: Sequence[Source], at: str) -> list[int]:
+    """How many whole lines of each log the positions count. Raises ValueError for a bad cursor."""
+    known = parse_cursor(at)
+    return [
+        min(known.get(source.key, 0), source.reader.ended_lines) if at else source.reader.ended_lines
+        for source in chosen
+    ]
+
+
+def _totals(chosen: Sequence[Source], limits: Sequence[int], at: str) -> list[int]:
+    """How many rows of each log there are positions for; the row of an open line only has one at the end of the present state."""
+    if not at:
+        return [source.reader.rows for source in chosen]
+    return [source.reader.rows_of_lines(lines) for source, lines in zip(chosen, limits, strict=True)]
 
 
 def _cursor(chosen: Sequence[Source], lines: Sequence[int]) -> str:

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.logs.find import find
 from jobs.logs.reader import LogReader
 from jobs.logs.render import render
 from jobs.logs.search import MAX_QUERY, Hit, Query, SearchError, search_log
-from tests.unit.logs.log_tools import served, write
+from jobs.logs.window import window
+from tests.unit.logs.log_tools import served, source, write
 
 LINES = [
     b"loss 0.5", b"LOSS=0.4\r", b"\x1b[31mlo\x1b[1mss\x1b[0m 0.3", b"10%\r100% loss", b"caf\xe9 loss", "Größe größe".encode(),
@@ -88,3 +90,35 @@ def test_bad_queries(text: str, mode: str, code: str) -> None:
     with pytest.raises(SearchError) as caught:
         Query(text, mode)
     assert caught.value.code == code
+
+
+def test_find_gives_positions_of_the_merged_view(tmp_path: Path) -> None:
+    for order in range(3):
+        write(tmp_path / str(order), served([b"hit" if number % 2 == order % 2 else b"miss" for number in range(10)]))
+    sources = [source(tmp_path / str(order), order) for order in range(3)]
+    rows = window(sources, 0, 100).rows
+    wanted = [(row.position, row.id, [(0, 3)]) for row in rows if row.text == "hit"]
+    found = find(sources, Query("hit"))
+    assert [(hit.position, hit.id, hit.spans) for hit in found.hits] == wanted
+    assert found.next == ""
+    assert found.as_json()["hits"][0] == {"n": 0, "id": "0.0", "spans": [[0, 3]]}
+    in_turn = window(sources, 0, 100, merged=False).rows
+    assert [in_turn[hit.position].id for hit in find(sources, Query("hit"), merged=False).hits] == [
+        row.id for row in in_turn if row.text == "hit"
+    ]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 7, 100])
+def test_find_goes_on_where_it_stopped(tmp_path: Path, limit: int) -> None:
+    for order in range(3):
+        write(tmp_path / str(order), served(b"hit %d" % number for number in range(5)))
+    sources = [source(tmp_path / str(order), order) for order in range(3)]
+    ids, after = [], ""
+    while True:
+        found = find(sources, Query("hit"), after=after, limit=limit)
+        assert len(found.hits) <= limit
+        ids += [hit.id for hit in found.hits]
+        after = found.next
+        if not after:
+            break
+    assert sorted(ids) == sorted(f"{order}.{number}" for order in range(3) for number in range(5))
