@@ -30,8 +30,16 @@
     if (!box) return;
     box.dataset.state = state;
     const words = { open: "Live", connecting: "Connecting…", lost: "Connection lost, trying again", idle: "Not live" };
-    box.querySelector(".live-text").textContent = words[state];
-    box.title = heardAt ? `${words[state]} · last change at ${new Date(heardAt).toLocaleTimeString()}` : words[state];
+    const text = box.querySelector(".live-text");
+    text.textContent = words[state];
+    box.title = words[state];
+    if (!heardAt || state !== "open") return;
+    const age = document.createElement("time"); // app.js keeps its wording up to date
+    age.dataset.relative = "";
+    age.dateTime = new Date(heardAt).toISOString();
+    age.textContent = "just now";
+    text.append(" · ", age);
+    box.title = `${words[state]}, last change at ${new Date(heardAt).toLocaleTimeString()}`;
   }
 
   function dispatch(name, detail) {
