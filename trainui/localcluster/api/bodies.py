@@ -6,6 +6,7 @@ import orjson
 import yaml
 from starlette.requests import Request
 
+from trainui.localcluster.api import protobuf
 from trainui.localcluster.errors import ApiError, Cause, bad_request
 from trainui.localcluster.resources import KINDS
 from trainui.localcluster.schema.conform import conform
@@ -13,8 +14,13 @@ from trainui.localcluster.schema.kinds import SCHEMAS
 
 MAX_BODY = 3 * 1024 * 1024
 _YAML = ("application/yaml", "application/apply-patch+yaml", "text/yaml")
-_JSON = ("application/json", "application/json-patch+json", "application/merge-patch+json", "")
-_JSON_ONLY = ("application/strategic-merge-patch+json",)
+_JSON = (
+    "application/json",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
+    "",
+)
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
 
 
@@ -41,17 +47,22 @@ async def read_body(request: Request) -> bytes:
 async def read_document(request: Request) -> Any:
     """Return the parsed body. Raises ApiError: 400 for one that cannot be read, 413, 415 for another media type."""
     kind = media_type(request)
-    if kind not in (*_YAML, *_JSON, *_JSON_ONLY):
-        raise ApiError(
-            415,
-            "UnsupportedMediaType",
-            f"the body of the request was in an unknown format ({kind}) - accepted media types include: application/json, "
-            "application/yaml, application/json-patch+json, application/merge-patch+json, "
-            "application/strategic-merge-patch+json, application/apply-patch+yaml",
-        )
+    if kind not in (*_YAML, *_JSON, protobuf.MEDIA_TYPE):
+        accepted = ", ".join(sorted({*_YAML, *_JSON, protobuf.MEDIA_TYPE} - {""}))
+        message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+        raise ApiError(415, "UnsupportedMediaType", message)
     body = await read_body(request)
+    return parse_document(body, kind)
+
+
+def parse_document(body: bytes, kind: str) -> Any:
+    """Return a body of a known media type as plain JSON. Raises ApiError: 400, or 415 for protobuf that is not read here."""
     try:
+        if kind == protobuf.MEDIA_TYPE:
+            return protobuf.read_object(body)
         return _parse_yaml(body) if kind in _YAML else orjson.loads(body)
+    except protobuf.Unreadable as error:
+        raise ApiError(415, "UnsupportedMediaType", f"the protobuf body cannot be read: {error}") from error
     except (ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
         raise bad_request(f"the body of the request cannot be read: {error}") from error
 

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 
 from trainui.localcluster.api.accept import PARTIAL, TABLE, Form, wanted_form
 from trainui.localcluster.api.listing import partial, selection
-from trainui.localcluster.api.options import flag, number, version
+from trainui.localcluster.api.options import flag, number, text, version
 from trainui.localcluster.api.printers import definitions, row, table
 from trainui.localcluster.api.target import Target
 from trainui.localcluster.changes import Change, Subscription
@@ -36,8 +36,10 @@ def watch(store: Store, request: Request, target: Target, closing: Closing) -> S
     since = version(request)
     if since is not None and since > int(store.version):
         raise gone(f"resource version {since} is of another cluster; the current one is {store.version}")
+    if flag(request, "sendInitialEvents") or (since is None and not text(request, "sendInitialEvents")):
+        since = 0
     stream = _Stream(store, request, target)
-    stream.subscription = store.subscribe(target.kind.kind, since or 0, limit=MAX_BEHIND)
+    stream.subscription = store.subscribe(target.kind.kind, since, limit=MAX_BEHIND)
     seconds = number(request, "timeoutSeconds") or random.randint(*_DEFAULT_SECONDS)  # noqa: S311 - only spreads load
     return StreamingResponse(stream.lines(seconds, closing.event), media_type="application/json")
 
@@ -54,6 +56,7 @@ class _Stream:
         self.form: Form = wanted_form(request)
         self.matches: Predicate | None = selection(request, target)
         self.bookmarks = flag(request, "allowWatchBookmarks")
+        self.mark_start = self.bookmarks and flag(request, "sendInitialEvents")
         self.defined = False
 
     async def lines(self, seconds: float, closing: asyncio.Event) -> AsyncIterator[bytes]:
@@ -63,6 +66,9 @@ class _Stream:
         try:
             while not closed.done() and loop.time() < end:
                 yield b"".join(self._encoded(self.subscription.take()))
+                if self.mark_start:
+                    self.mark_start = False
+                    yield self._bookmark({"k8s.io/initial-events-end": "true"})
                 woken = loop.create_task(self.subscription.wait())
                 pause = min(BOOKMARK_SECONDS, max(end - loop.time(), 0))
                 done, _ = await asyncio.wait({woken, closed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
@@ -108,9 +114,11 @@ class _Stream:
         rows = [row(self.kind.kind, obj, self.store.clock(), self.form.include)]
         return table(rows, columns, {"resourceVersion": obj["metadata"]["resourceVersion"]})
 
-    def _bookmark(self) -> bytes:
-        metadata = {"resourceVersion": self.store.version, "creationTimestamp": None}
-        obj = {"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": metadata}
+    def _bookmark(self, annotations: dict[str, str] | None = None) -> bytes:
+        metadata: Obj = {"resourceVersion": self.store.version, "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = annotations
+        obj: Obj = {"kind": self.kind.kind, "apiVersion": self.kind.api_version, "metadata": metadata}
         if self.form.name == TABLE:
             obj = table([], None, {"resourceVersion": self.store.version})
         return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"

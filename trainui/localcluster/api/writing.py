@@ -4,12 +4,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
 from trainui.localcluster.api.accept import wanted_form
-from trainui.localcluster.api.bodies import check_unknown, media_type, read_body, read_document
+from trainui.localcluster.api.bodies import check_unknown, media_type, parse_document, read_body, read_document
 from trainui.localcluster.api.listing import json_response, render_list, render_object, selection
 from trainui.localcluster.api.options import delete_options, dry_run, flag, manager, text
 from trainui.localcluster.api.target import Target
@@ -182,10 +181,7 @@ def _check_creatable(store: Store, target: Target, wanted: Obj) -> None:
 
 async def _options_body(request: Request) -> Any:
     body = await read_body(request)
-    try:
-        return orjson.loads(body) if body.strip() else {}
-    except ValueError as error:
-        raise bad_request(f"the delete options cannot be read: {error}") from error
+    return parse_document(body, media_type(request)) if body.strip() else {}
 
 
 async def delete_object(store: Store, request: Request, target: Target) -> Response:
