@@ -32,7 +32,8 @@ def main() -> int:
         lock = take_lock(config)
     check_port(config)
     supervisor = Supervisor(config, say)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT may be inherited as ignored
+        signal.signal(number, _interrupt)
     try:
         _start(config, supervisor)
         supervisor.watch()
@@ -57,7 +58,7 @@ def _start(config: Config, supervisor: Supervisor) -> None:
     for process in processes(config):
         say(f"Starting {process.name}")
         supervisor.start(process)
-    greeting = _manage(config, "bootstrap")
+    greeting = _manage(config, "bootstrap", *([] if config.sample else ["--no-sample"]))
     say("")
     say(f"trainui is ready after {time.monotonic() - began:.0f} s:  {config.url}")
     if greeting.strip():

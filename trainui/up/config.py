@@ -22,6 +22,7 @@ class Config:
     machines: str
     job_env: Path
     grace_seconds: int
+    sample: bool
 
     @property
     def url(self) -> str:
@@ -66,6 +67,7 @@ def read_config() -> Config:
         machines=env.text("TRAINUI_MACHINES", "", ""),
         job_env=Path(env.text("TRAINUI_JOB_ENV", str(BASE_DIR / ".trainui" / "jobs"), "")).resolve(),
         grace_seconds=env.integer("TRAINUI_STOP_SECONDS", 40, "", minimum=1),
+        sample=env.flag("TRAINUI_SAMPLE", True, ""),
     )
 
 
