@@ -59,7 +59,9 @@ def review_update(
 
 
 def review_status(old: Obj, status: Any) -> Review:
-    """Return what becomes of a new status of a stored TrainJob."""
+    """Return what becomes of a new status of a stored TrainJob; None takes the status away."""
+    if status is None:
+        return Review({k: copy.deepcopy(v) for k, v in old.items() if k != "status"}, Findings())
     return _review(validate_status(status), lambda: {**copy.deepcopy(old), "status": copy.deepcopy(status)})
 
 

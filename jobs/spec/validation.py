@@ -82,11 +82,11 @@ def _validate(
     trainjob: dict[str, Any], runtime: dict[str, Any] | None, priority_classes: Collection[str] | None, *more: Rule
 ) -> Findings:
     findings = Findings(submit_checks=unknown(TRAIN_JOB, trainjob), warnings=deprecated(runtime))
-    clean = prune(TRAIN_JOB, trainjob)
-    findings.errors = check(TRAIN_JOB, clean)
+    defaulted = with_defaults(TRAIN_JOB, prune(TRAIN_JOB, trainjob))
+    findings.errors = check(TRAIN_JOB, defaulted)
     if any(f.code == "wrong_type" for f in findings.errors):
         return findings
-    case = Case(with_defaults(TRAIN_JOB, clean), default_runtime(runtime) if runtime else None, priority_classes)
+    case = Case(defaulted, default_runtime(runtime) if runtime else None, priority_classes)
     findings.errors += negative_amounts(case.trainer.get("resourcesPerNode"), "spec.trainer.resourcesPerNode")
     findings.errors += _runtime_unusable(runtime)
     findings.errors += [finding for rule in (*RULES, *more) for finding in rule(case)]

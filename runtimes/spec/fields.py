@@ -6,7 +6,7 @@ A key in brackets is a map key with odd characters, or the name of an entry in a
 import re
 from typing import Any
 
-_TOKEN = re.compile(r"(?:^|\.)([A-Za-z][A-Za-z0-9]*)|\[([^\]\[]+)\]")
+_TOKEN = re.compile(r"(?:\A|(?<!\A)\.)([A-Za-z][A-Za-z0-9]*)|\[([^\]\[]+)\]")
 NAMED_LISTS = ("env",)
 
 

@@ -95,7 +95,7 @@ CONTAINER_FIELDS: dict[str, Schema] = {
     "workingDir": text(),
     "env": array(ENV, ["name"]),
     "envFrom": array(ENV_FROM),
-    "ports": array(PORT),
+    "ports": array(PORT, ["containerPort", "protocol"]),
     "resources": RESOURCES,
     "resizePolicy": array(anything()),
     "restartPolicy": text(),

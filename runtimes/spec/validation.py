@@ -4,11 +4,10 @@ from typing import Any
 
 from runtimes.spec import rules
 from runtimes.spec.access import dig
-from runtimes.spec.defaults import default_runtime
 from runtimes.spec.findings import Finding, Findings
 from runtimes.spec.kinds import CLUSTER_TRAINING_RUNTIME, LABEL_SUPPORT
 from runtimes.spec.runtime_schema import RUNTIME
-from runtimes.spec.schema import check, field_path, prune, unknown_fields
+from runtimes.spec.schema import check, field_path, prune, unknown_fields, with_defaults
 
 DEPRECATION = (
     '{kind} "{name}" is deprecated and will be removed in a future release of Kubeflow Trainer. '
@@ -25,13 +24,13 @@ def validate_runtime(runtime: dict[str, Any]) -> Findings:
     """
     findings = Findings(submit_checks=unknown(RUNTIME, runtime), warnings=deprecated(runtime))
     clean = prune(RUNTIME, runtime)
+    defaulted = with_defaults(RUNTIME, clean)
     # A missing spec is reported once, by our own rule with a better message.
     findings.errors = [
-        f for f in check(RUNTIME, clean) if not (f.path == "spec" and f.code == "required" and "spec" not in clean)
+        f for f in check(RUNTIME, defaulted) if not (f.path == "spec" and f.code == "required" and "spec" not in clean)
     ]
     if any(f.code == "wrong_type" for f in findings.errors):
         return findings
-    defaulted = default_runtime(clean)
     active = rules.CEL + rules.OURS + (rules.WEBHOOK if rules.webhook_enabled(defaulted) else ())
     findings.errors += [finding for rule in active for finding in rule(defaulted)]
     findings.submit_checks += [finding for rule in rules.SUBMIT for finding in rule(defaulted)]

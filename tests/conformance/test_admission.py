@@ -59,7 +59,7 @@ def reviewed(case: Case) -> Review:
     old = default_trainjob(case["old"], NOW)
     new = merge_patch(copy.deepcopy(old), case["patch"])
     if case["op"] == "updateStatus":
-        return review_status(old, new["status"])
+        return review_status(old, new.get("status"))
     prepared = case.get("prep") or []
     gone = "the referenced runtime was deleted" in prepared
     jobset = None
@@ -79,7 +79,7 @@ def result_of(case: Case, review: Review) -> dict[str, Any]:
     if review.stored is None:
         return result
     if case["op"] == "updateStatus":
-        return {**result, "storedStatus": review.stored["status"]}
+        return {**result, "storedStatus": review.stored.get("status")}
     result["stored"] = review.stored.get("spec")
     metadata = {k: v for k, v in review.stored["metadata"].items() if k in ("labels", "annotations")}
     if metadata:

@@ -39,4 +39,6 @@ def runtime(policy: Obj | None = None, *jobs: Obj, **spec: Any) -> Obj:
 def mpi_runtime(launcher_is_node: bool = True, nodes: int = 1) -> Obj:
     """An MPI runtime with workers and a launcher that waits for them."""
     launcher = replicated_job("launcher", "trainer", dependsOn=[{"name": "node", "status": "Ready"}])
-    return runtime({"numNodes": nodes, "mpi": {"runLauncherAsNode": launcher_is_node}}, replicated_job("node"), launcher)
+    return runtime(
+        {"numNodes": nodes, "mpi": {"runLauncherAsNode": launcher_is_node}}, replicated_job("node"), launcher
+    )

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from jobs.spec.manifest import ManifestError, check_manifest, dump_manifest, load_manifest
 from runtimes.spec.scalars import AmbiguousScalar, needs_quotes, resolve
 from runtimes.spec.yaml_reader import MAX_BYTES, ReadError, read_document
-
 from tests.unit.spec.samples import trainjob
 
 
@@ -40,7 +39,9 @@ def test_resolve(text: str, value: object) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize("text", ["012", "0o17", "0b11", "1_000", "1_0.5", ".inf", "-.INF", ".nan", "1e999", "9" * 500, "0x1_f"])
+@pytest.mark.parametrize(
+    "text", ["012", "0o17", "0b11", "1_000", "1_0.5", ".inf", "-.INF", ".nan", "1e999", "9" * 500, "0x1_f"]
+)
 def test_ambiguous(text: str) -> None:
     with pytest.raises(AmbiguousScalar):
         resolve(text)
@@ -126,7 +127,11 @@ def test_a_bomb_is_refused_while_it_is_small() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -141,9 +146,78 @@ def test_dumped_objects_read_back_equal(value: dict[str, Any]) -> None:
 
 
 TRICKY = [
-    *("on yes y n no Off ~ null Null NULL true 1_000 012 0o7 0x1f 1e3 .5 5. +1 -1 .inf 12:30:45 2026-03-01 = << - ? : # % @ ` ! & *").split(),
-    *(" lead", "trail ", "a: b", "a #b", "[x]", "{x}", "x\n", "\nx", "x\n\n", "x\n y\n", "x \ny", "\tx\ny", "\n", " ", "\t", "x\ty"),
-    *("é", "🙂", "a\u2028b", "a\x85b\nc", "\x7f", "a\rb", "a\r\nb", "\ufeffx", "'", '"', "it's\n'quoted'", "---", "...", "--- x\ny", "null\n"),
+    *[
+        "on",
+        "yes",
+        "y",
+        "n",
+        "no",
+        "Off",
+        "~",
+        "null",
+        "Null",
+        "NULL",
+        "true",
+        "1_000",
+        "012",
+        "0o7",
+        "0x1f",
+        "1e3",
+        ".5",
+        "5.",
+        "+1",
+        "-1",
+        ".inf",
+        "12:30:45",
+        "2026-03-01",
+        "=",
+        "<<",
+        "-",
+        "?",
+        ":",
+        "#",
+        "%",
+        "@",
+        "`",
+        "!",
+        "&",
+        "*",
+    ],
+    *(
+        " lead",
+        "trail ",
+        "a: b",
+        "a #b",
+        "[x]",
+        "{x}",
+        "x\n",
+        "\nx",
+        "x\n\n",
+        "x\n y\n",
+        "x \ny",
+        "\tx\ny",
+        "\n",
+        " ",
+        "\t",
+        "x\ty",
+    ),
+    *(
+        "é",
+        "🙂",
+        "a\u2028b",
+        "a\x85b\nc",
+        "\x7f",
+        "a\rb",
+        "a\r\nb",
+        "\ufeffx",
+        "'",
+        '"',
+        "it's\n'quoted'",
+        "---",
+        "...",
+        "--- x\ny",
+        "null\n",
+    ),
     "#!/bin/bash\nset -e\n\techo $X # c\n",
     "x" * 5000,
 ]
@@ -160,7 +234,9 @@ def test_tricky_texts_stay_texts_for_every_reader(text: str) -> None:
 
 def test_dump_puts_the_usual_fields_first_and_shows_scripts_as_blocks() -> None:
     job = {"spec": {"a": "x\ny\n"}, "metadata": {"name": "j"}, "kind": "K", "apiVersion": "v1", "status": {}}
-    assert dump_manifest(job) == "apiVersion: v1\nkind: K\nmetadata:\n  name: j\nspec:\n  a: |\n    x\n    y\nstatus: {}\n"
+    assert (
+        dump_manifest(job) == "apiVersion: v1\nkind: K\nmetadata:\n  name: j\nspec:\n  a: |\n    x\n    y\nstatus: {}\n"
+    )
 
 
 @pytest.mark.parametrize(
