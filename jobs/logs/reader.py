@@ -87,6 +87,11 @@ class LogReader:
         return self.lines if self._ended else self.lines - 1
 
     @property
+    def settled_lines(self) -> int:
+        """How many lines will not change any more by what follows in them: all of a complete log, else those with their LF."""
+        return self.lines if self.complete else self.ended_lines
+
+    @property
     def row_map(self) -> RowMap:
         """Which lines make which rows."""
         if self._map is None:

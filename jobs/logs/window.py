@@ -2,12 +2,13 @@
 
 JSON of `window` (rows by position; positions hold while the same `at` is sent):
 
-    {"start": 200, "total": 1234567, "at": "12:617283,13:617284", "complete": false,
+    {"start": 200, "total": 1234567, "at": "12:617283,13:617284", "counted": {"12": 617283, "13": 617284}, "complete": false,
      "rows": [{"n": 200, "id": "12.100", "t": "2026-03-01T10:00:00.123456789Z", "rank": 0, "source": "train-node-0-0-abcde/node",
                "spans": [["loss ", ""], ["0.31", "fg-red bold"], ["report", "", "https://example.test/"]],
                "cut": 262145, "note": true}]}
 
-`at` is a cursor: how many whole lines of each log the positions count. Rows that came later are not in the window but in the tail:
+`at` is a cursor: how many whole lines of each log the positions count; `counted`: how many rows of each log have one. Rows that came later, and the row of a
+line that has not ended, are not in the window but in the tail:
 
     {"cursor": "12:617300,13:617290", "reset": false, "complete": false, "rows": [{"id": "12.617284", ...}]}
 
@@ -84,12 +85,13 @@ class Window:
     start: int
     total: int
     at: str
+    counted: dict[str, int]
     complete: bool
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form (see the module)."""
-        rows = [row.as_json() for row in self.rows]
-        return {"start": self.start, "total": self.total, "at": self.at, "complete": self.complete, "rows": rows}
+        fields = {"start": self.start, "total": self.total, "at": self.at, "counted": self.counted}
+        return fields | {"complete": self.complete, "rows": [row.as_json() for row in self.rows]}
 
 
 @dataclass(slots=True)
@@ -134,7 +136,7 @@ def window(
     """
     chosen = choose(sources, ranks)
     limits = _limits(chosen, at)
-    totals = _totals(chosen, limits, at)
+    totals = _totals(chosen, limits)
     total = sum(totals)
     start = max(0, total + start if start < 0 else start)
     count = max(0, min(count, MAX_ROWS, total - start))
@@ -145,7 +147,9 @@ def window(
     rows = _render(chosen, places)
     for position, row in enumerate(rows, start):
         row.position = position
-    return Window(rows, start, total, _cursor(chosen, limits), all(source.reader.complete for source in chosen))
+    counted = {source.key: rows_of for source, rows_of in zip(chosen, totals, strict=True)}
+    complete = all(source.reader.complete for source in chosen)
+    return Window(rows, start, total, _cursor(chosen, limits), counted, complete)
 
 
 def tail(sources: Sequence[Source], cursor: str, ranks: Collection[int] | None = None, limit: int = 1000) -> Tail:
@@ -158,9 +162,9 @@ def tail(sources: Sequence[Source], cursor: str, ranks: Collection[int] | None =
     spans = []
     for source in chosen:
         reader = source.reader
-        lines = min(known.get(source.key, 0), reader.ended_lines)
+        lines = min(known.get(source.key, 0), reader.settled_lines)
         spans.append((reader.row_map.touched_since(lines), reader.rows))
-    new_cursor = _cursor(chosen, [source.reader.ended_lines for source in chosen])
+    new_cursor = _cursor(chosen, [source.reader.settled_lines for source in chosen])
     complete = all(source.reader.complete for source in chosen)
     if sum(end - first for first, end in spans) > limit:
         return Tail([], new_cursor, True, complete)
@@ -183,7 +187,7 @@ def position_of(
         raise KeyError(key)
     limits = _limits(chosen, at)
     if not merged:
-        return sum(_totals(chosen, limits, at)[:place]) + row
+        return sum(_totals(chosen, limits)[:place]) + row
     stamp = chosen[place].reader.row_key(row)
     others = [
         (number < place, source.reader, limits[number]) for number, source in enumerate(chosen) if number != place
@@ -213,18 +217,16 @@ def to_ndjson(rows: Sequence[ViewRow]) -> Iterator[str]:
 
 
 def _limits(chosen: Sequence[Source], at: str) -> list[int]:
-    """How many whole lines of each log the positions count. Raises ValueError for a bad cursor."""
+    """How many lines of each log the positions count. Raises ValueError for a bad cursor."""
     known = parse_cursor(at)
-    return [
-        min(known.get(source.key, 0), source.reader.ended_lines) if at else source.reader.ended_lines
-        for source in chosen
-    ]
-
-
-def _totals(chosen: Sequence[Source], limits: Sequence[int], at: str) -> list[int]:
-    """How many rows of each log there are positions for; the row of an open line only has one at the end of the present state."""
+    present = [source.reader.settled_lines for source in chosen]
     if not at:
-        return [source.reader.rows for source in chosen]
+        return present
+    return [min(known.get(source.key, 0), lines) for source, lines in zip(chosen, present, strict=True)]
+
+
+def _totals(chosen: Sequence[Source], limits: Sequence[int]) -> list[int]:
+    """How many rows of each log have a position; the row of an open line gets one when it ends, until then the tail has it."""
     return [source.reader.rows_of_lines(lines) for source, lines in zip(chosen, limits, strict=True)]
 
 

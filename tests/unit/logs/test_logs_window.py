@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.logs.archive import Archive
 from jobs.logs.html import palette_css, row_html
 from jobs.logs.merge import merge, skew_seconds
+from jobs.logs.splitter import Piece
 from jobs.logs.times import format_stamp
 from jobs.logs.window import Source, full_row, position_of, tail, to_ndjson, to_text, window
 from tests.unit.logs.log_tools import BASE, served, source, write
@@ -104,7 +106,7 @@ def test_json_shape(tmp_path: Path) -> None:
     )
     got = window([source(tmp_path / "0", rank=3)], 0, 10).as_json()
     assert json.loads(json.dumps(got)) == {
-        "start": 0, "total": 2, "at": "0:2", "complete": True,
+        "start": 0, "total": 2, "at": "0:2", "counted": {"0": 2}, "complete": True,
         "rows": [
             {"n": 0, "id": "0.0", "t": "2026-03-01T10:00:00.000000000Z", "rank": 3, "source": "pod-0",
              "spans": [["red", "fg-red bold"], [" ", ""], ["go", "", "https://x.test/?a=1&b="]]},
@@ -176,3 +178,17 @@ def test_skew_needs_more_than_five_seconds() -> None:
     assert skew_seconds([(BASE, BASE + 4_000_000_000)]) is None
     assert skew_seconds([(BASE, BASE + 90_000_000_000), (BASE, BASE + 80_000_000_000)]) == -80.0
     assert skew_seconds([]) is None
+
+
+def test_the_row_of_an_open_line_is_in_the_tail_until_it_ends(tmp_path: Path) -> None:
+    archive = Archive(tmp_path / "0")
+    archive.append([Piece(BASE, b"whole"), Piece(BASE + 1, b"10%", last=False)])
+    first = window([source(tmp_path / "0")], 0, 10)
+    assert ([row.text for row in first.rows], first.counted) == (["whole"], {"0": 1})
+    news = tail([source(tmp_path / "0")], first.at)
+    assert [row.text for row in news.rows] == ["10%"]
+    archive.append([Piece(BASE + 1, b"\r20%", first=False, last=False)])
+    assert [row.text for row in tail([source(tmp_path / "0")], news.cursor).rows] == ["20%"]
+    archive.complete("ended")
+    archive.close()
+    assert [row.text for row in window([source(tmp_path / "0")], 0, 10).rows] == ["whole", "20%"]
