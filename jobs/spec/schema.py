@@ -9,6 +9,7 @@ from runtimes.spec.pod_schema import (
     METADATA,
     RESOURCES,
     SCHEDULING_GATE,
+    TEMPLATE_METADATA,
     TOLERATION,
     VOLUME_FIELDS,
     VOLUME_MOUNT_FIELDS,
@@ -57,7 +58,7 @@ POD_PATCH = obj(
         "terminationGracePeriodSeconds": integer("int64", minimum=0),
     }
 )
-_PATCH_METADATA = obj({"labels": LABELS, "annotations": LABELS})
+_PATCH_METADATA = TEMPLATE_METADATA
 _JOB_PATCH = obj(
     {
         "name": text(minLength=1, maxLength=253),
@@ -79,7 +80,7 @@ RUNTIME_PATCH = obj(
                 "template": obj(
                     {
                         "metadata": _PATCH_METADATA,
-                        "spec": obj({"replicatedJobs": array(_JOB_PATCH, ["name"], maxItems=64)}),
+                        "spec": obj({"replicatedJobs": array(_JOB_PATCH, ["name"], maxItems=100)}),
                     }
                 )
             }

@@ -134,7 +134,7 @@ def dependencies(runtime: dict[str, Any]) -> Iterator[Finding]:
 
 
 def startup_order(runtime: dict[str, Any]) -> Iterator[Finding]:
-    """InOrder startup and dependsOn exclude each other (JobSet's webhook)."""
+    """InOrder startup and dependsOn exclude each other (CEL, JobSet's)."""
     order = dig(runtime, "spec", "template", "spec", "startupPolicy", "startupPolicyOrder")
     if order == "InOrder" and any(job.get("dependsOn") for job in replicated_jobs(runtime)):
         yield Finding(
@@ -144,6 +144,15 @@ def startup_order(runtime: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
+def claim_namespaces(runtime: dict[str, Any]) -> Iterator[Finding]:
+    """Volume claims live where the job lives (CEL, JobSet's)."""
+    for index, policy in numbered(dig(runtime, "spec", "template", "spec", "volumeClaimPolicies")):
+        for place, template in numbered(policy.get("templates")):
+            if dig(template, "metadata", "namespace"):
+                path = f"spec.template.spec.volumeClaimPolicies[{index}].templates[{place}].metadata.namespace"
+                yield Finding(path, "forbidden", "namespace cannot be set for VolumeClaimPolicies templates")
+
+
 def no_jobs(runtime: dict[str, Any]) -> Iterator[Finding]:
     """A runtime has a replicated job to run (form level: nothing could ever run)."""
     if runtime.get("spec") and not replicated_jobs(runtime):
@@ -151,7 +160,7 @@ def no_jobs(runtime: dict[str, Any]) -> Iterator[Finding]:
 
 
 def job_names(runtime: dict[str, Any]) -> Iterator[Finding]:
-    """Names of replicated jobs can be part of pod names (form level: JobSet refuses others later)."""
+    """Names of replicated jobs can be part of pod names (ours: JobSet refuses every job with others)."""
     for index, job in numbered(replicated_jobs(runtime)):
         if not is_label_1123(job.get("name") or ""):
             yield Finding(
@@ -160,7 +169,7 @@ def job_names(runtime: dict[str, Any]) -> Iterator[Finding]:
 
 
 def policy_targets(runtime: dict[str, Any]) -> Iterator[Finding]:
-    """Success and failure policies name replicated jobs that exist (form level: JobSet refuses others later)."""
+    """Success and failure policies name replicated jobs that exist (ours: JobSet refuses every job with others)."""
     every = {job.get("name") for job in replicated_jobs(runtime)}
     spec = dig(runtime, "spec", "template", "spec")
     lists = [("successPolicy.targetReplicatedJobs", dig(spec, "successPolicy", "targetReplicatedJobs"))]
@@ -181,7 +190,14 @@ def _at_least(path: str, value: Any, bound: int) -> Iterator[Finding]:
         yield Finding(path, "out_of_range", f"{value} is too small: must be at least {bound}", {"minimum": bound})
 
 
-CEL: tuple[Rule, ...] = (name, one_policy, flux_processes, injection_without_node)
+CEL: tuple[Rule, ...] = (
+    name,
+    one_policy,
+    flux_processes,
+    injection_without_node,
+    startup_order,
+    claim_namespaces,
+)
 WEBHOOK: tuple[Rule, ...] = (step_replicas, step_container)
 OURS: tuple[Rule, ...] = (
     spec_given,
@@ -190,9 +206,11 @@ OURS: tuple[Rule, ...] = (
     ssh_path,
     one_gang_scheduler,
     schedule_timeout,
+    job_names,
     dependencies,
+    policy_targets,
 )
-SUBMIT: tuple[Rule, ...] = (no_jobs, job_names, policy_targets, startup_order)
+SUBMIT: tuple[Rule, ...] = (no_jobs,)
 
 
 def webhook_enabled(runtime: dict[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Schema of TrainingRuntime and ClusterTrainingRuntime (trainer.kubeflow.org/v1alpha1), with the JobSet (v1alpha2) embedded in them."""
 
-from runtimes.spec.pod_schema import LABELS, METADATA, POD_TEMPLATE, TEMPLATE_METADATA
+from runtimes.spec.pod_schema import METADATA, POD_TEMPLATE, TEMPLATE_METADATA
 from runtimes.spec.schema import Schema, anything, array, flag, integer, mapping, obj, text
 
 _NUM_PROC = integer(default=1)
@@ -94,6 +94,14 @@ REPLICATED_JOB = obj(
     ["name", "template"],
 )
 
+FAILURE_ACTIONS = (
+    "FailJobSet",
+    "RestartJobSet",
+    "RestartJobSetAndIgnoreMaxRestarts",
+    "RestartJob",
+    "RestartJobAndIgnoreMaxRestarts",
+)
+
 JOB_SET_SPEC = obj(
     {
         "coordinator": obj({"replicatedJob": text(), "jobIndex": integer(), "podIndex": integer()}, ["replicatedJob"]),
@@ -105,12 +113,12 @@ JOB_SET_SPEC = obj(
                     obj(
                         {
                             "name": text(),
-                            "action": text(),
+                            "action": text(enum=list(FAILURE_ACTIONS)),
                             "onJobFailureReasons": array(text()),
                             "onJobFailureMessagePatterns": array(text()),
                             "targetReplicatedJobs": array(text()),
                         },
-                        ["action"],
+                        ["name", "action"],
                     )
                 ),
             }
@@ -127,10 +135,11 @@ JOB_SET_SPEC = obj(
         "volumeClaimPolicies": array(
             obj(
                 {
-                    "templates": array(anything()),
-                    "retentionPolicy": obj({"whenDeleted": text(enum=["Delete", "Retain"])}),
+                    "templates": array(anything(), maxItems=50),
+                    "retentionPolicy": obj({"whenDeleted": text(enum=["Delete", "Retain"], default="Delete")}),
                 }
-            )
+            ),
+            maxItems=50,
         ),
     }
 )
@@ -139,7 +148,7 @@ RUNTIME_SPEC = obj(
     {
         "mlPolicy": ML_POLICY,
         "podGroupPolicy": POD_GROUP_POLICY,
-        "template": obj({"metadata": obj({**TEMPLATE_METADATA["properties"], "labels": LABELS}), "spec": JOB_SET_SPEC}),
+        "template": obj({"metadata": TEMPLATE_METADATA, "spec": JOB_SET_SPEC}, minProperties=1),
     },
     minProperties=1,
 )

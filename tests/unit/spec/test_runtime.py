@@ -77,19 +77,28 @@ def test_the_label_switches_off_the_webhook_rules_only() -> None:
     assert errors(obj) == [("spec.mlPolicy.numNodes", "out_of_range")]
 
 
-def test_submit_checks_find_what_jobset_would_refuse_later() -> None:
+def test_what_jobset_would_refuse_later_is_said_with_the_runtime() -> None:
     obj = runtime({}, replicated_job("Node"), replicated_job("b", **edge("Node")))
     obj["spec"]["template"]["spec"] |= {
         "successPolicy": {"operator": "All", "targetReplicatedJobs": ["gone"]},
+        "failurePolicy": {"rules": [{"name": "r", "action": "FailJobSet", "targetReplicatedJobs": ["b", "lost"]}]},
         "startupPolicy": {"startupPolicyOrder": "InOrder"},
-        "typo": 1,
+        "volumeClaimPolicies": [{"templates": [{"metadata": {"name": "a", "namespace": "x"}}]}],
     }
-    assert checks(obj) == [
-        ("spec.template.spec.typo", "unknown_field"),
+    assert errors(obj) == [
+        ("spec.template.spec.startupPolicy.startupPolicyOrder", "conflict"),
+        ("spec.template.spec.volumeClaimPolicies[0].templates[0].metadata.namespace", "forbidden"),
         (f"{JOBS}[0].name", "invalid_name"),
         ("spec.template.spec.successPolicy.targetReplicatedJobs[0]", "unknown_reference"),
-        ("spec.template.spec.startupPolicy.startupPolicyOrder", "conflict"),
+        ("spec.template.spec.failurePolicy.rules[0].targetReplicatedJobs[1]", "unknown_reference"),
     ]
+
+
+def test_submit_checks_are_unknown_fields_and_runtimes_without_jobs() -> None:
+    obj = runtime({"torch": {}}, typo=1)
+    obj["spec"]["template"]["spec"]["replicatedJobs"] = []
+    assert checks(obj) == [("spec.typo", "unknown_field"), (JOBS, "required")]
+    assert errors(obj) == []
 
 
 def test_a_deprecated_cluster_runtime_warns() -> None:
