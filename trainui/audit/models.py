@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-
 _WORDS = {
     "project.create": "made the project",
     "project.update": "edited the project",
@@ -51,10 +50,10 @@ class AuditEntry(models.Model):
             models.Index(fields=["object_kind", "object_id", "-at"], name="audit_object_at"),
         ]
 
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name or '-'} {self.verb} {self.object_name}".strip()
+
     @property
     def deed(self) -> str:
         """What was done, in words where we have some, else the verb."""
         return _WORDS.get(self.verb, self.verb)
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name or '-'} {self.verb} {self.object_name}".strip()
