@@ -5,6 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+MAX_TEXT = 1000
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}..."
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -20,6 +26,13 @@ class Finding:
     code: str
     message: str
     params: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Cut what quotes overlong input: whoever sends a megabyte must not get it back with every finding."""
+        object.__setattr__(self, "path", _cut(self.path))
+        object.__setattr__(self, "message", _cut(self.message))
+        cut = {key: _cut(value) if isinstance(value, str) else value for key, value in self.params.items()}
+        object.__setattr__(self, "params", cut)
 
     @property
     def pointer(self) -> str:

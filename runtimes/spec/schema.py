@@ -7,6 +7,7 @@ The dialect is the one of CustomResourceDefinitions (openAPIV3Schema): `properti
 
 import copy
 import datetime
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -20,6 +21,11 @@ from runtimes.spec.quantities import QuantityError, parse
 
 Schema = dict[str, Any]
 Keys = Sequence[str | int]
+
+# No valid key is longer: a label key has at most 317 characters.
+MAX_KEY = 320
+# Nobody reads more findings of one object.
+MAX_FINDINGS = 100
 
 _INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _DATE_TIME = re.compile(
@@ -37,10 +43,17 @@ _TYPE_NAMES = {
 }
 
 
+def shortened(value: Any, limit: int = 60) -> str:
+    """Return a value as text for a message, cut where it is long: whoever sends a megabyte must not get it back."""
+    text = str(value)
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
 def field_path(keys: Keys) -> str:
-    """Return the Kubernetes field path of a list of keys: `spec.trainer.env[1].name`, odd keys in brackets."""
+    """Return the Kubernetes field path of a list of keys: `spec.trainer.env[1].name`, odd keys in brackets, overlong ones cut."""
     path = ""
     for key in keys:
+        key = shortened(key, MAX_KEY) if isinstance(key, str) else key
         if isinstance(key, int) or not _PLAIN_KEY.fullmatch(key):
             path += f"[{key}]"
         else:
@@ -54,18 +67,18 @@ def type_name(value: Any) -> str:
 
 
 def check(schema: Schema, value: Any) -> list[Finding]:
-    """Return what the schema says against the value, in the order of its fields; unknown fields are not its matter.
+    """Return what the schema says against the value, in the order of its fields, at most MAX_FINDINGS; unknown fields are not its matter.
 
     Types come first: if a type is wrong, only wrong types are returned, because nothing else can be judged.
     """
     errors = [_finding(error) for error in _Validator(schema).iter_errors(value)]
     wrong = [finding for finding in errors if finding.code == "wrong_type"]
-    return wrong or errors
+    return (wrong or errors)[:MAX_FINDINGS]
 
 
 def unknown_fields(schema: Schema, value: Any) -> list[Keys]:
-    """Return the keys of every field that the schema does not know (the outermost of each branch)."""
-    return list(_unknown(schema, value, ()))
+    """Return the keys of the fields that the schema does not know (the outermost of each branch, at most MAX_FINDINGS)."""
+    return list(itertools.islice(_unknown(schema, value, ()), MAX_FINDINGS))
 
 
 def prune(schema: Schema, value: Any) -> Any:
@@ -192,7 +205,7 @@ def _required(validator: Validator, names: list[str], value: Any, schema: Schema
 def _enum(validator: Validator, values: list[Any], value: Any, schema: Schema) -> Iterator[ValidationError]:
     if value not in values:
         known = ", ".join(f'"{v}"' for v in values)
-        yield ValidationError(f'"{value}" is not supported: supported values are {known}')
+        yield ValidationError(f'"{shortened(value)}" is not supported: supported values are {known}')
 
 
 def _minimum(validator: Validator, bound: int, value: Any, schema: Schema) -> Iterator[ValidationError]:
@@ -232,7 +245,7 @@ def _min_properties(validator: Validator, bound: int, value: Any, schema: Schema
 
 def _pattern(validator: Validator, pattern: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
     if isinstance(value, str) and not re.search(pattern, value):
-        yield ValidationError(f'"{value}" does not match {pattern}')
+        yield ValidationError(f'"{shortened(value)}" does not match {pattern}')
 
 
 def _list_type(validator: Validator, kind: str, value: Any, schema: Schema) -> Iterator[ValidationError]:
@@ -246,7 +259,7 @@ def _list_type(validator: Validator, kind: str, value: Any, schema: Schema) -> I
             continue
         if repr(key) in seen:
             shown = ", ".join(f"{n} {v}" for n, v in key.items()) if isinstance(key, dict) else key
-            yield ValidationError(f"is listed twice: {shown}", path=[index])
+            yield ValidationError(f"is listed twice: {shortened(shown)}", path=[index])
         seen.add(repr(key))
 
 
@@ -256,7 +269,7 @@ def _format(validator: Validator, name: str, value: Any, schema: Schema) -> Iter
         if not low <= value <= high:
             yield ValidationError(f"{int(value)} does not fit into an {name}")
     if name == "date-time" and isinstance(value, str) and not _is_date_time(value):
-        yield ValidationError(f'"{value}" is not a time such as 2026-01-31T12:00:00Z')
+        yield ValidationError(f'"{shortened(value)}" is not a time such as 2026-01-31T12:00:00Z')
 
 
 def _is_date_time(text: str) -> bool:

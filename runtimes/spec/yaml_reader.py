@@ -23,7 +23,7 @@ from yaml.events import (
 
 from runtimes.spec.findings import Finding
 from runtimes.spec.scalars import AmbiguousScalar, resolve
-from runtimes.spec.schema import field_path, type_name
+from runtimes.spec.schema import field_path, shortened, type_name
 
 MAX_BYTES = 1_572_864
 MAX_DEPTH = 100
@@ -122,7 +122,7 @@ def _checked_json(value: Any) -> Any:
             _refuse("too_complex", f"is nested more than {MAX_DEPTH} levels deep")
         if isinstance(item, _Pairs):
             if item.twice is not None:
-                _refuse("duplicate_key", f"the key {item.twice} stands here twice", (*keys, item.twice))
+                _refuse("duplicate_key", f"the key {shortened(item.twice)} stands here twice", (*keys, item.twice))
             waiting += [(child, (*keys, key)) for key, child in item.items()]
         elif isinstance(item, list):
             waiting += [(child, (*keys, index)) for index, child in enumerate(item)]
@@ -186,7 +186,9 @@ class _Composer:
 
     def _open(self, event: Any) -> None:
         if event.tag and event.tag not in (f"{_TAG}map", f"{_TAG}seq"):
-            _refuse("invalid_yaml", f"the tag {event.tag} is not allowed", self._place(), params=_mark(event))
+            _refuse(
+                "invalid_yaml", f"the tag {shortened(event.tag)} is not allowed", self._place(), params=_mark(event)
+            )
         if len(self.stack) >= MAX_DEPTH:
             _refuse("too_complex", f"is nested more than {MAX_DEPTH} levels deep", params=_mark(event))
         self._expect_no_key(event)
@@ -225,9 +227,16 @@ class _Composer:
     def _key(self, top: _Open, key: Any, event: Event) -> None:
         if not isinstance(key, str):
             shown = getattr(event, "value", key)
-            _refuse("wrong_type", f"the key {shown} is a {type_name(key)}: quote it", top.keys, params=_mark(event))
+            _refuse(
+                "wrong_type",
+                f"the key {shortened(shown)} is a {type_name(key)}: quote it",
+                top.keys,
+                params=_mark(event),
+            )
         if key in top.own:
-            _refuse("duplicate_key", f"the key {key} stands here twice", (*top.keys, key), params=_mark(event))
+            _refuse(
+                "duplicate_key", f"the key {shortened(key)} stands here twice", (*top.keys, key), params=_mark(event)
+            )
         top.own.add(key)
         top.key, top.has_key = key, True
 
@@ -237,7 +246,9 @@ class _Composer:
             return event.value
         explicit = event.tag is not None and not event.implicit[0] and not event.implicit[1]
         if explicit and event.tag not in _SCALAR_TAGS:
-            _refuse("invalid_yaml", f"the tag {event.tag} is not allowed", self._place(), params=_mark(event))
+            _refuse(
+                "invalid_yaml", f"the tag {shortened(event.tag)} is not allowed", self._place(), params=_mark(event)
+            )
         if not (event.implicit[0] or explicit):
             return event.value
         try:
@@ -247,7 +258,7 @@ class _Composer:
         if explicit and not isinstance(value, _SCALAR_TAGS[str(event.tag)]):
             _refuse(
                 "invalid_yaml",
-                f"{event.value} is not what its tag {event.tag} says",
+                f"{shortened(event.value)} is not what its tag {event.tag} says",
                 self._place(),
                 params=_mark(event),
             )
@@ -258,7 +269,9 @@ class _Composer:
             inside = any(open_.anchor == event.anchor for open_ in self.stack)
             problem = "contains itself" if inside else "is not defined"
             _refuse(
-                "too_complex" if inside else "invalid_yaml", f"the anchor {event.anchor} {problem}", params=_mark(event)
+                "too_complex" if inside else "invalid_yaml",
+                f"the anchor {shortened(event.anchor)} {problem}",
+                params=_mark(event),
             )
         value, nodes = self.anchors[event.anchor]
         self._count(nodes, event)
@@ -322,7 +335,9 @@ def _yaml(document: str) -> Any:
 
 def _syntax(error: yaml.YAMLError) -> Finding:
     mark = getattr(error, "problem_mark", None)
+    # libyaml has a limit of its own where the parser, not we, would have to keep count.
+    code = "too_complex" if "nesting depth" in str(error) else "invalid_yaml"
     problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error).strip()
     where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
     params = {"line": mark.line + 1, "column": mark.column + 1} if mark else {}
-    return Finding("", "invalid_yaml", f"is not valid YAML{where}: {problem}", params)
+    return Finding("", code, f"is not valid YAML{where}: {problem}", params)

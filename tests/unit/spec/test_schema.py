@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from jobs.spec.schema import TRAIN_JOB
+from runtimes.spec.findings import Finding
 from runtimes.spec.runtime_schema import RUNTIME
 from runtimes.spec.schema import (
     QUANTITY,
@@ -118,3 +119,26 @@ def test_any_json_gets_an_answer(schema: Schema, value: Any) -> None:
     prune(schema, value)
     with_defaults(schema, value)
     unknown_fields(schema, value)
+
+
+def test_findings_do_not_send_overlong_input_back() -> None:
+    long = "x" * 100_000
+    found = check(SAMPLE, {"name": "a", "mode": long, "limits": {long: "?"}, "set": [long, long]})
+    assert len(found) == 3
+    assert all(len(f.path) + len(f.message) < 3000 for f in found)
+    assert len(Finding(long, "x", long, {"name": long}).params["name"]) < 2000
+
+
+def test_findings_of_one_object_are_not_endless() -> None:
+    assert len(check(SAMPLE, {"name": "a", "env": [1] * 1000})) == 100
+    assert len(unknown_fields(SAMPLE, {str(i): 1 for i in range(1000)})) == 100
+
+
+def test_pointers_lead_to_the_field_of_a_path() -> None:
+    paths = {
+        "": "",
+        "spec.trainer.env[2].name": "/spec/trainer/env/2/name",
+        "metadata.labels[a.io/b~c]": "/metadata/labels/a.io~1b~0c",
+        "parameters.epochs": "/parameters/epochs",
+    }
+    assert {path: Finding(path, "x", "").pointer for path in paths} == paths

@@ -75,6 +75,8 @@ def test_ambiguous(text: str) -> None:
         ("{" + '"a":{' * 200 + "}" * 201, "too_complex", ""),
         ('{"a":' * 100_000 + "1" + "}" * 100_000, "too_complex", ""),
         ("- " * 500 + "a", "too_complex", ""),
+        ("[" * 5000, "too_complex", ""),
+        ("{" * 5000, "too_complex", ""),
         ("x" * (MAX_BYTES + 1), "too_large", ""),
     ],
 )
