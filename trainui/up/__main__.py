@@ -14,6 +14,9 @@ from trainui.up.processes import manage, processes
 from trainui.up.supervisor import Supervisor
 
 
+GROUND = ("broker", "local cluster")  # what the others connect to
+
+
 def say(line: str) -> None:
     """Print one line at once."""
     print(line, flush=True)
@@ -51,14 +54,15 @@ def main() -> int:
 
 def _start(config: Config, supervisor: Supervisor) -> None:
     began = time.monotonic()
-    say("Preparing the database")
-    _manage(config, "migrate", "--no-input", "--verbosity", "0")
-    _manage(config, "loadblueprints")
-    _manage(config, "collectstatic", "--no-input", "--verbosity", "0")
-    for process in processes(config):
-        say(f"Starting {process.name}")
-        supervisor.start(process)
-    greeting = _manage(config, "bootstrap", *([] if config.sample else ["--no-sample"]))
+    everything = processes(config)
+    ground = [process for process in everything if process.name in GROUND]
+    others = [process for process in everything if process.name not in GROUND]
+    say(f"Starting {' and '.join(process.name for process in ground) or 'with servers that run already'}")
+    supervisor.start(*ground)
+    say("Preparing database, blueprints and static files")
+    greeting = _manage(config, "prepare", *([] if config.sample else ["--no-sample"]))
+    say(f"Starting {', '.join(process.name for process in others)}")
+    supervisor.start(*others)
     say("")
     say(f"trainui is ready after {time.monotonic() - began:.0f} s:  {config.url}")
     if greeting.strip():

@@ -13,7 +13,7 @@ from trainui.up.config import BASE_DIR, Config
 from trainui.up.preflight import CannotStart
 from trainui.up.processes import STOP_ORDER, Process
 
-READY_SECONDS = 60.0
+READY_SECONDS = 90.0
 POLL_SECONDS = 0.05
 LOG_MAX_BYTES = 10 << 20
 CHILD = str(Path(__file__).with_name("child.py"))
@@ -39,12 +39,18 @@ class Supervisor:
     running: dict[str, Running] = field(default_factory=dict)
     stopping: bool = False
 
-    def start(self, process: Process) -> None:
-        """Start one process and wait until it is ready. Raises CannotStart with the end of its log."""
-        self.running[process.name] = Running(process, self._spawn(process), time.monotonic())
+    def start(self, *processes: Process) -> None:
+        """Start processes side by side and wait until each is ready. Raises CannotStart with the end of its log."""
+        for process in processes:
+            self.running[process.name] = Running(process, self._spawn(process), time.monotonic())
         deadline = time.monotonic() + READY_SECONDS
+        for process in processes:
+            self._await(process, deadline)
+
+    def _await(self, process: Process, deadline: float) -> None:
+        entry = self.running[process.name]
         while not process.ready():
-            code = self.running[process.name].popen.poll()
+            code = entry.popen.poll()
             if code is not None or time.monotonic() > deadline:
                 why = f"ended with {code}" if code is not None else f"was not ready within {READY_SECONDS:.0f} s"
                 raise CannotStart(f"{process.name} {why}. The end of {self.log_path(process)}:\n{self._tail(process)}")

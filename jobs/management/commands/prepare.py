@@ -1,15 +1,17 @@
-"""`manage.py bootstrap`: what a new installation needs before the first sign-in. Running it again changes nothing."""
+"""`manage.py prepare`: everything an installation needs before its processes start. Running it again changes nothing."""
 
+import os
 import secrets
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from jobs import services
 from runtimes.models import Runtime
-from runtimes.services import blueprint_of
+from runtimes.services import blueprint_of, load_blueprints
 from runtimes.spec.parameters import bind
 from trainui.accounts.models import Membership, Project, Role, User
 
@@ -17,19 +19,23 @@ ADMIN = "admin"
 PROJECT = "default"
 SAMPLE_BLUEPRINT = "sample-mnist"
 SAMPLE_NAME = "sample"
+MAX_RANKS = 4  # more ranks than that only wait for each other on so small a network
 
 
 class Command(BaseCommand):
-    """Makes an admin with a random password (printed once), a project, and submits the sample job."""
+    """Migrates, loads blueprints, collects static files; makes an admin with a random password (printed once), a project, and the sample job."""
 
-    help = "Create the first admin and project, and submit the sample job once."
+    help = "Bring database, catalog and static files up to date; create the first admin and project; submit the sample job once."
 
     def add_arguments(self, parser: Any) -> None:
         """Add --no-sample."""
         parser.add_argument("--no-sample", action="store_true", help="do not submit the sample job")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Create what is missing and say what was created."""
+        """Create what is missing and say what people must know."""
+        call_command("migrate", interactive=False, verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        load_blueprints()
         marker = settings.DATA_DIR / "bootstrapped"
         with transaction.atomic():
             admin = self._admin()
@@ -62,8 +68,12 @@ class Command(BaseCommand):
         row = Runtime.objects.filter(name=SAMPLE_BLUEPRINT, managed=True).first()
         if row is None:
             return
-        manifest, findings = bind(blueprint_of(row), SAMPLE_NAME, project.namespace, {})
+        ranks = max(1, (os.cpu_count() or 1) // 2)  # on each of the two nodes
+        values = {"processes_per_node": min(ranks, MAX_RANKS)}
+        manifest, findings = bind(blueprint_of(row), SAMPLE_NAME, project.namespace, values, channel="api")
         if findings.refused:
             raise SystemExit(f"the sample's own blueprint is not acceptable: {findings.refused[0].message}")
-        services.submit(admin, project, services.Submission(manifest, key="sample", blueprint=SAMPLE_BLUEPRINT))
+        services.submit(
+            admin, project, services.Submission(manifest, key="sample", blueprint=SAMPLE_BLUEPRINT, parameters=values)
+        )
         self.stdout.write("The sample job trains a small network on 2 nodes now: open it to watch.")
