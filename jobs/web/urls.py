@@ -1,1 +1,7 @@
-urlpatterns: list = []
+"""Addresses of the pages about jobs."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("jobs.web.job.urls")),
+]
