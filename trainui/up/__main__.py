@@ -13,7 +13,6 @@ from trainui.up.preflight import CannotStart, check_disk, check_port, start_over
 from trainui.up.processes import manage, processes
 from trainui.up.supervisor import Supervisor
 
-
 GROUND = ("broker", "local cluster")  # what the others connect to
 
 
