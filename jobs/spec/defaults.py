@@ -21,10 +21,10 @@ def default_trainjob(
     """Return the TrainJob as it is stored: unknown fields and nulls gone, defaults filled in, runtime patches stamped.
 
     now: the time of the request. old: the stored object if this is an update; a patch that did not change keeps its time, a changed one
-    gets now. The rules are those of the CRD and of Trainer's mutating webhook (v2.3.0).
+    gets now. The rules are those of the CRD and of Trainer's mutating webhook (v2.3.0). Values of a wrong type stay: validation reports them.
     """
     stored: dict[str, Any] = with_defaults(TRAIN_JOB, prune(TRAIN_JOB, trainjob))
-    spec = stored.get("spec")
+    spec = dig(stored, "spec")
     if isinstance(spec, dict):
         before = {p.get("manager"): p for p in maps(dig(old, "spec", "runtimePatches"))}
         for patch in maps(spec.get("runtimePatches")):
