@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -338,3 +339,15 @@ def test_paths() -> None:
     assert not is_named_entry("x.env")
     with pytest.raises(ValueError, match="no field path"):
         assign(obj, "a..b", 1)
+
+
+SHIPPED = sorted((Path(__file__).resolve().parents[3] / "runtimes" / "blueprints").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_blueprints_make_jobs_that_can_run(path: Path) -> None:
+    loaded = load_blueprint(path.read_bytes())
+    given = {p.name: "main.py" for p in loaded.parameters if p.required and p.type in ("text", "command")}
+    job, findings = bind(loaded, "job", "team-a", given)
+    assert findings.errors == []
+    assert validate_trainjob(job, loaded.runtime).refused == []

@@ -1,7 +1,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtimes.spec.quantities import QuantityError, equal, format_quantity, parse, plain, read, total
@@ -90,6 +90,7 @@ def test_format(value: object, binary: bool, text: str) -> None:
     assert format_quantity(Decimal(value), binary) == text  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(st.decimals(min_value=-(10**24), max_value=10**24, places=9, allow_nan=False), st.booleans())
 def test_format_and_parse_are_inverse(value: Decimal, binary: bool) -> None:
     assert parse(format_quantity(value, binary)) == value
@@ -107,6 +108,7 @@ def outcome(text: str) -> str:
     return "read" if found is None or found.value == parse(found.text) else "changed"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=20))
 def test_any_text_is_read_or_refused_with_a_known_class(text: str) -> None:
     assert outcome(text) in {"read", *CLASSES}

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.spec.manifest import ManifestError, check_manifest, dump_manifest, load_manifest
@@ -139,6 +139,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_dumped_objects_read_back_equal(value: dict[str, Any]) -> None:
     surrogate_free = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
