@@ -7,7 +7,8 @@ import re
 from datetime import datetime, timedelta
 
 from jobs.state import phases
-from jobs.state.codes import say, title, tone
+from jobs.state.codes import say
+from jobs.state.memory import kept
 from jobs.state.model import Verdict
 from jobs.state.reading import Object, mapping, moment, number, quote, text
 from jobs.state.times import words
@@ -34,16 +35,8 @@ def decide(view: View) -> Verdict | None:
     if view.trainjob:
         return say(phases.LOST, "Replaced", since=view.created_at)
     seen = moment(view.record, "last_seen")
-    ago = f" after it was last seen {words(view.age(seen))} ago" if seen else ""
+    ago = f"; it was last seen {words(view.age(seen))} ago" if seen else ""
     return say(phases.LOST, "DeletedExternally", seen=ago, since=seen)
-
-
-def kept(view: View) -> Verdict:
-    """Return the finished state that the record holds already: a job that has ended stays as it ended."""
-    phase, code = text(view.record, "phase"), text(view.record, "code")
-    sentence = text(view.record, "sentence") or f"{title(phase, code) or phase}."
-    since = moment(view.record, "since") or moment(view.record, "finished_at")
-    return Verdict(phase, code, text(view.record, "tone") or tone(phase, code), sentence, since)
 
 
 def cancelled(view: View) -> bool:

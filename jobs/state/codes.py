@@ -97,8 +97,8 @@ _add(
 _add(_Q, "NoMatchingFlavor", "No matching flavor", "No flavor of queue {queue} fits this job: {detail}.", "warn")
 _add(_Q, "QueueStopped", "Queue stopped", "Queue {queue} admits nothing at the moment: {detail}.", "warn")
 _add(_Q, "WaitingForPreemption", "Waiting for preemption", "Waits in queue {queue}: {detail}.")
-_add(_Q, "AdmissionCheckPending", "Admission check open", "Queue {queue} has reserved quota; {detail}.")
-_add(_Q, "PendingEvaluation", "Waiting for the queue", "Queue {queue} has not looked at this job yet{detail}.")
+_add(_Q, "AdmissionCheckPending", "Admission check open", "Queue {queue} {detail}.")
+_add(_Q, "PendingEvaluation", "Waiting for the queue", "Queue {queue} has not admitted this job yet{detail}.")
 _add(_Q, "AwaitingKueue", "Waiting for Kueue", "Handed to queue {queue}{age}; Kueue has not taken it up yet.")
 _add(_Q, "VolcanoQueue", "In Volcano's queue", "Waits in Volcano's queue {queue}{detail}.")
 

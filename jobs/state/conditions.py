@@ -39,11 +39,15 @@ def unknown(view: View) -> tuple[str, ...]:
 
 
 def jobs_status(view: View) -> tuple[dict[str, Any], ...]:
-    """Return upstream's jobsStatus, which counts Jobs: a copy of the JobSet's replicatedJobsStatus, by name."""
+    """Return upstream's jobsStatus, which counts Jobs: a copy of the JobSet's replicatedJobsStatus, by name.
+
+    Without a JobSet, what the TrainJob holds already stays.
+    """
+    source = (view.jobset, "replicatedJobsStatus") if view.jobset else (view.trainjob, "jobsStatus")
     keys = ("ready", "succeeded", "failed", "active", "suspended")
     entries = [
         {"name": text(item, "name"), **{key: number(item, key) for key in keys}}
-        for item in objects(view.jobset, "status", "replicatedJobsStatus")
+        for item in objects(source[0], "status", source[1])
         if text(item, "name")
     ]
     return tuple(sorted(entries, key=lambda entry: str(entry["name"])))

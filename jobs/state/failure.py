@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from jobs.state import phases, programs
-from jobs.state.cluster_gone import kept
-from jobs.state.codes import CODES, say
+from jobs.state import memory, phases, programs
+from jobs.state.codes import say
 from jobs.state.model import Cause, Verdict
 from jobs.state.pods import SHUTDOWN, Container, Ended, Pod
-from jobs.state.reading import moment, number, objects, quote, text
+from jobs.state.reading import last_line, moment, number, objects, quote, text
 from jobs.state.times import stamp, words
 from jobs.state.view import Slot, View
 from jobs.state.wording import after as join
 from jobs.state.wording import count, restart_limit, who
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
+# Codes that say little: what pods show later may replace them.
+_VAGUE = ("JobFailed", "MaxRestartsReached", "Killed")
 _REFUSED = frozenset({"Refused", "Invalid", "ValidationFailed"})
 _SIGNALS = {129: "SIGHUP", 130: "SIGINT", 132: "SIGILL", 134: "SIGABRT", 135: "SIGBUS", 136: "SIGFPE", 139: "SIGSEGV"}
 _HINTS = {126: "its program is not executable", 127: "a command in it was not found"}
@@ -53,11 +54,12 @@ def verdict(view: View, reason: str, message: str, at: datetime | None) -> Verdi
         return say(phases.FAILED, "RuntimeNotSupported", detail=quote(message), since=at)
     if reason in _REFUSED:
         return say(phases.FAILED, "Refused", detail=quote(message) or "its specification is not valid", since=at)
-    end = first_end(view)
-    if end is not None:
-        return _from_end(view, end, at)
-    if text(view.record, "phase") == phases.FAILED and (phases.FAILED, text(view.record, "code")) in CODES:
-        return kept(view)  # the pods that showed the cause are gone; what was found while they were there stands
+    found = _from_pods(view, at)
+    before = memory.failure(view)
+    if before and (found is None or _stands(view, before, found)):
+        return before
+    if found:
+        return found
     if reason == "ReachedMaxRestarts":
         limit_text = f" of {restart_limit(view)}" if restart_limit(view) is not None else ""
         return say(
@@ -71,9 +73,19 @@ def verdict(view: View, reason: str, message: str, at: datetime | None) -> Verdi
     return say(phases.FAILED, "JobFailed", detail=quote(message) or _no_word(reason), since=at)
 
 
+def _stands(view: View, before: Verdict, found: Verdict) -> bool:
+    """Whether what was found earlier stands: pods that showed the cause go before others do."""
+    return memory.has_sentence(view) and before.code not in _VAGUE and found.code != before.code
+
+
+def _from_pods(view: View, at: datetime | None) -> Verdict | None:
+    end = first_end(view)
+    return _from_end(view, end, at) if end else None
+
+
 def first_end(view: View) -> _End | None:
     """Return the pod and container that ended first in the last attempt that shows any, or None."""
-    ends = list(_ends(view))
+    ends = list(_ends(view)) or list(_ends(view, before=True))
     if not ends:
         return None
     last = max(end.pod.attempt or 0 for end in ends)
@@ -85,13 +97,14 @@ def _order(end: _End) -> tuple[datetime, bool, bool, int, str, str]:
     return (end.at or _NEVER, end.clean_up, end.how is None, rank, end.slot.group.name, repr(end.how))
 
 
-def _ends(view: View) -> Iterator[_End]:
+def _ends(view: View, before: bool = False) -> Iterator[_End]:
+    """The pods that ended badly; with `before` also those whose container is being started again or is taken away with the job."""
     slots = {(slot.group.name, slot.job_index, slot.index): slot for slot in view.slots}
     for pod in view.pods:
         slot = slots.get((pod.replicated_job, pod.job_index, pod.index))
         if slot is None:
             continue
-        bad = [(container, how) for container, how in pod.ended if container.ended or pod.failed]
+        bad = [(container, how) for container, how in pod.ended if container.ended or pod.failed or before]
         for container, how in bad:
             yield _End(slot, pod, container, how, how.finished)
         if pod.failed and not bad:
@@ -145,7 +158,7 @@ def ended_how(end: _End) -> str:
         return f"ended badly{join(how.reason)}"
     hint = _HINTS.get(how.exit_code) or (f"signal {_SIGNALS[how.exit_code]}" if how.exit_code in _SIGNALS else "")
     ran = f" after {words(how.finished - how.started)}" if how.finished and how.started else ""
-    said = quote(how.message, 160) if how.message else ""
+    said = last_line(how.message)
     return f"ended with exit code {how.exit_code}{f' ({hint})' if hint else ''}{ran}{join(said)}"
 
 

@@ -66,6 +66,11 @@ def verdict(view: View) -> Verdict:
     if reason == "NodeFailures":
         said = after(quote(text(evicted, "message")))
         return say(phases.PREEMPTED, "NodeFailures", queue=queue, detail=f"{said}{_next_try(view)}", since=since)
+    if reason.startswith("AdmissionCheck"):
+        detail = quote(text(evicted, "message")) or "an admission check has failed"
+        return say(
+            phases.QUEUED, "AdmissionCheckPending", queue=queue, detail=f"took it out again: {detail}", since=since
+        )
     if reason in _STOPPED:
         why = explain("workload Evicted=True", reason, text(evicted, "message"))
         return say(phases.QUEUED, "QueueStopped", queue=queue, detail=why.clause, since=since)
@@ -73,8 +78,9 @@ def verdict(view: View) -> Verdict:
 
 
 def _inactive(view: View, message: str, since: datetime | None) -> Verdict:
+    by = text(view.record, "suspended_by")
     too_often = "re-queuing" in message or "requeuing" in message.lower()
-    detail = ": it was requeued too often without becoming ready" if too_often else ""
+    detail = ": it was requeued too often without becoming ready" if too_often else f": held by {by}" if by else ""
     return say(phases.SUSPENDED, "WorkloadDeactivated", queue=queue_name(view), detail=detail, since=since)
 
 
@@ -86,11 +92,8 @@ def _reserved(view: View) -> Verdict:
         return say(phases.CREATING, "Admitted", queue=queue_name(view), since=since)
     checks = [check for check in objects(work, "status", "admissionChecks") if check.get("state") != "Ready"]
     names = sorted(_check(check) for check in checks)
-    detail = (
-        f"waits for the admission check{'s' if len(names) > 1 else ''} {listed(names)}"
-        if names
-        else "an admission check is still open"
-    )
+    open_checks = f"the admission check{'s' if len(names) > 1 else ''} {listed(names)}"
+    detail = f"has reserved quota and waits for {open_checks if names else 'an admission check'}"
     since = moment(condition(work, "QuotaReserved"), "lastTransitionTime")
     return say(phases.QUEUED, "AdmissionCheckPending", queue=queue_name(view), detail=detail, since=since)
 

@@ -1,25 +1,52 @@
 """The table of nodes and the counts, from the same slots as the decision."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
-from jobs.state import gang
+from jobs.state import gang, memory, phases
 from jobs.state.lost import placed_once
-from jobs.state.model import Counts, NodeState
+from jobs.state.model import Counts, NodeState, Verdict
 from jobs.state.pods import Container, Pod
-from jobs.state.reading import quote, text
+from jobs.state.reading import Object, quote, text
 from jobs.state.times import stamp
 from jobs.state.view import Slot, View
 
 
-def nodes(view: View) -> tuple[NodeState, ...]:
-    """Return one entry per pod that should exist: those with ranks by rank, then launchers and initializers."""
-    return tuple(_node(slot) for slot in view.slots)
+def nodes(view: View, verdict: Verdict) -> tuple[NodeState, ...]:
+    """Return one entry per pod that should exist: those with ranks by rank, then launchers and initializers.
+
+    Once the job has ended, nodes whose pods are gone are shown as they were last seen.
+    """
+    found = [_node(slot) for slot in view.slots]
+    if verdict.phase not in phases.FINISHED:
+        return tuple(found)
+    last = memory.nodes(view)
+    return tuple(
+        _afterwards(node, last.get((node.replicated_job, node.job_index, node.index)), verdict) for node in found
+    )
 
 
-def counts(view: View) -> Counts:
+def _afterwards(node: NodeState, last: Object | None, verdict: Verdict) -> NodeState:
+    if node.name is not None:
+        return node
+    if last is not None and last.get("name"):
+        return memory.node(last, node)
+    return replace(node, state="succeeded" if verdict.phase == phases.SUCCEEDED else "waiting")
+
+
+def counts(view: View, verdict: Verdict) -> Counts:
     """Return how far the nodes that run ranks are. Pods of an earlier attempt or on their way out are not counted as there."""
     slots = view.slots_in(view.ranked)
+    if verdict.phase in phases.FINISHED:
+        states = [node.state for node in nodes(view, verdict) if node.rank is not None]
+        return Counts(
+            expected=len(slots),
+            needed=min(view.needed, len(slots)),
+            succeeded=states.count("succeeded"),
+            failed=states.count("failed"),
+            lost=states.count("lost"),
+        )
 
     def number(wanted: Callable[[Pod], bool]) -> int:
         return sum(1 for slot in slots if slot.alive and wanted(slot.alive))

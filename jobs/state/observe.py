@@ -11,6 +11,7 @@ from jobs.state import (
     gang,
     initializing,
     lost,
+    memory,
     nodes,
     phases,
     restarting,
@@ -57,24 +58,23 @@ def observe(snapshot: Mapping[str, Any], now: datetime | str) -> JobState:
         since=_since(view, verdict),
         recheck_at=None if finished else _recheck(view, verdict),
         finished=finished,
-        nodes=nodes.nodes(view) if view.seen else (),
-        counts=nodes.counts(view),
+        nodes=nodes.nodes(view, verdict),
+        counts=nodes.counts(view, verdict),
         gang=gang.state(view, verdict),
         jobs_status=conditions.jobs_status(view),
         conditions=conditions.wanted(view, verdict),
         unknown_conditions=conditions.unknown(view),
         scheduled_at=_scheduled_at(view),
         started_at=_started_at(view, verdict),
-        finished_at=stamp(moment(view.record, "finished_at") or verdict.since or view.now) if finished else None,
+        finished_at=stamp(memory.when(view, "finished_at") or verdict.since or view.now) if finished else None,
         cause=verdict.cause,
     )
 
 
 def _since(view: View, verdict: Verdict) -> str | None:
-    """The transition that the objects tell; else, while nothing has changed, what the record says; else now."""
+    """The transition that the objects tell; else what the record says while nothing has changed."""
     unchanged = (text(view.record, "phase"), text(view.record, "code")) == (verdict.phase, verdict.code)
-    recorded = moment(view.record, "since") if unchanged else None
-    return stamp(recorded or verdict.since)
+    return stamp(verdict.since or (memory.when(view, "since") if unchanged else None))
 
 
 def _recheck(view: View, verdict: Verdict) -> str | None:

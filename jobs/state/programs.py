@@ -2,7 +2,7 @@
 
 import re
 
-from jobs.state.reading import quote
+from jobs.state.reading import quote, small
 
 # Reasons of a container that never ran: containerd's and the local cluster's StartError, CRI-O's and docker's names for the same.
 START_ERRORS = frozenset({"StartError", "ContainerCannotRun", "RunContainerError"})
@@ -10,7 +10,7 @@ START_ERRORS = frozenset({"StartError", "ContainerCannotRun", "RunContainerError
 _NAMES = (
     re.compile(r'exec: "(?P<name>[^"]+)"'),
     re.compile(r'"(?P<name>[^"]+)": executable file not found'),
-    re.compile(r"program [\"'`]?(?P<name>[^\s\"'`:]+)[\"'`]? (?:is|was)? ?not (?:installed|found)", re.IGNORECASE),
+    re.compile(r"program \"(?P<name>[^\"]+)\"(?: of container \"[^\"]*\")? is not installed"),
     re.compile(r"[\"'`]?(?P<name>[^\s\"'`:]+)[\"'`]?: (?:command )?not found"),
     re.compile(r"(?:stat|exec|open) (?P<name>[^\s:]+): no such file"),
     re.compile(r"No such file or directory: ['\"](?P<name>[^'\"]+)['\"]"),
@@ -46,12 +46,12 @@ def could_not_start(message: str) -> str:
     program = missing(message)
     if program is None:
         return f"could not start{': ' + quote(message) if message.strip() else ''}"
-    said = f"could not start because its program {program} was not found"
-    if "install" in message.lower():
-        return f"{said}: {quote(message)}"
+    if "nstall" in message:  # the local cluster says what to install, for its own environment
+        return f"could not start: {small(quote(message))}"
     brought_by = _BROUGHT_BY.get(program.rsplit("/", 1)[-1])
-    return (
-        f"{said}. Install {brought_by} where the job runs"
+    hint = (
+        f"Install {brought_by} where the job runs"
         if brought_by
-        else f"{said} where the job runs ({quote(message, 120)})"
+        else f"It is missing where the job runs ({quote(message, 120)})"
     )
+    return f"could not start because its program {program} was not found. {hint}"

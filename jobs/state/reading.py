@@ -79,3 +79,14 @@ def quote(raw: str, limit: int = MAX_QUOTED) -> str:
     """Return a foreign message as one line of bounded length, without control characters and without its final stop."""
     line = _CONTROL.sub(" ", raw).strip()
     return line[: limit - 1].rstrip() + "…" if len(line) > limit else line.rstrip(".")
+
+
+def last_line(message: str) -> str:
+    """Return the last line of a message that says anything: of a traceback, the error."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    return quote(lines[-1]) if lines else ""
+
+
+def small(sentence: str) -> str:
+    """Return a sentence that begins with `The` as the rest of another one."""
+    return f"the{sentence[3:]}" if sentence.startswith("The ") else sentence

@@ -4,9 +4,9 @@ from jobs.state import causes, initializing, phases
 from jobs.state.codes import say
 from jobs.state.groups import Group
 from jobs.state.model import Verdict
-from jobs.state.reading import condition, moment, number, text
+from jobs.state.reading import condition, moment, number, small, text
 from jobs.state.view import View
-from jobs.state.wording import created_of, restart_limit, small, what
+from jobs.state.wording import created_of, restart_limit, what
 
 
 def decide(view: View) -> Verdict | None:

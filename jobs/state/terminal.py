@@ -3,14 +3,17 @@
 from datetime import datetime, timedelta
 
 from jobs.state import failure, phases
-from jobs.state.cluster_gone import cancelled, canceller, kept, refused
+from jobs.state.cluster_gone import cancelled, canceller, refused
 from jobs.state.codes import say
+from jobs.state.memory import kept
 from jobs.state.model import Verdict
 from jobs.state.reading import condition, dig, holds, moment, number, text
 from jobs.state.times import words
 from jobs.state.view import View
-from jobs.state.wording import count
+from jobs.state.wording import count, listed
 
+# A deletion that takes longer waits for somebody.
+SLOW = timedelta(minutes=5)
 DEADLINE_MESSAGE = "TrainJob exceeded its active deadline"
 
 
@@ -37,15 +40,28 @@ def _completed(view: View, at: datetime | None) -> Verdict:
 
 
 def _deleting(view: View) -> Verdict | None:
-    going = bool(dig(view.trainjob, "metadata", "deletionTimestamp"))
-    if not going and not cancelled(view):
+    going = moment(view.trainjob, "metadata", "deletionTimestamp")
+    if not dig(view.trainjob, "metadata", "deletionTimestamp") and not cancelled(view):
         return None
-    live = sum(1 for pod in view.pods if not pod.over)
-    detail = f"; {count(live, 'pod')} still to stop" if live else ""
     by = f" because {canceller(view)} cancelled it" if cancelled(view) else " from outside trainui"
-    asked = moment(view.record, "cancel_requested_at")
-    since = moment(view.trainjob, "metadata", "deletionTimestamp") or asked
-    return say(phases.DELETING, "BeingDeleted", by=by, detail=detail, since=since)
+    since = going or moment(view.record, "cancel_requested_at")
+    recheck = since + SLOW if since and view.now < since + SLOW else None
+    return say(phases.DELETING, "BeingDeleted", by=by, detail=_still(view, since), since=since, recheck=recheck)
+
+
+def _still(view: View, since: datetime | None) -> str:
+    """What a deletion waits for: pods that stop, or finalizers of somebody who does not come back."""
+    live = sum(1 for pod in view.pods if not pod.over)
+    if live:
+        return f"; {count(live, 'pod')} still to stop"
+    finalizers = dig(view.trainjob, "metadata", "finalizers")
+    names = sorted(str(name) for name in finalizers) if isinstance(finalizers, list) else []
+    slow = view.age(since) >= SLOW and names
+    return (
+        f"; for {words(view.age(since))} it has been waiting for the finalizer{'s' if len(names) > 1 else ''} {listed(names)}"
+        if slow
+        else ""
+    )
 
 
 def _jobset(view: View) -> Verdict | None:

@@ -139,6 +139,8 @@ class View:
 
     @cached_property
     def pods(self) -> tuple[Pod, ...]:
+        if self.trainjob and not self.seen:
+            return ()  # they are those of the job that has taken the name
         uid = text(self.jobset, "metadata", "uid")
         found = [Pod(raw) for raw in objects(self._snapshot, "pods") if belongs(raw, self.namespace, self.name, uid)]
         plain = {(pod.name, pod.uid) for pod in found}

@@ -71,11 +71,6 @@ def after(detail: str, before: str = ": ") -> str:
     return f"{before}{detail}" if detail else ""
 
 
-def small(sentence: str) -> str:
-    """Return a sentence that begins with `The` as the rest of another one."""
-    return f"the{sentence[3:]}" if sentence.startswith("The ") else sentence
-
-
 def capital(sentence: str) -> str:
     """Return a sentence with a capital first letter."""
     return sentence[:1].upper() + sentence[1:]

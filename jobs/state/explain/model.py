@@ -54,7 +54,9 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """The clause as a sentence; empty when there is nothing to say."""
-        return f"{self.clause[:1].upper()}{self.clause[1:]}." if self.clause else ""
+        first = self.clause.partition(" ")[0]
+        begin = self.clause[:1].upper() if first.isalpha() else self.clause[:1]  # names keep their letters
+        return f"{begin}{self.clause[1:]}." if self.clause else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation as plain JSON data."""
