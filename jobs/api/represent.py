@@ -4,6 +4,7 @@ from typing import Any
 
 from jobs.models import Artifact, JobEvent, LogStream, TrainJob
 from jobs.queries.job import Series, actions_for, freshness, state_of
+from jobs.spec.masking import mask_text, masked_value
 from trainui.accounts.models import User
 
 Json = dict[str, Any]
@@ -43,7 +44,7 @@ def job_full(user: User, job: TrainJob) -> Json:
         "conditions": state.get("conditions") or [],
         "jobs_status": state.get("jobs_status") or [],
         "blueprint": job.detail.blueprint or None,
-        "parameters": job.detail.parameters,
+        "parameters": {name: masked_parameter(name, value) for name, value in job.detail.parameters.items()},
         "trainer_status": job.detail.trainer_status,
         "suspend_requested": job.desired_suspend,
         "cancel": _cancel(job),
@@ -58,6 +59,12 @@ def job_full(user: User, job: TrainJob) -> Json:
             for name in ("nodes", "events", "logs", "metrics", "artifacts", "manifest")
         },
     }
+
+
+def masked_parameter(name: str, value: Any) -> Any:
+    """Return a parameter's value as it may be shown: secrets in names, and in texts such as `TOKEN=...`, are hidden."""
+    shown = masked_value(name, value)
+    return mask_text(shown) if isinstance(shown, str) else shown
 
 
 def _cancel(job: TrainJob) -> Json | None:

@@ -20,6 +20,7 @@ from jobs.reconcile.marks import SUBMISSION_ID, SUBMITTED_BY
 from jobs.reconcile.masking import mask
 from jobs.reconcile.runtimes import find_runtime
 from jobs.spec.defaults import default_trainjob
+from jobs.spec.masking import mask_object
 from jobs.spec.provenance import Origin, provenance
 from jobs.spec.validation import validate_trainjob
 from runtimes.models import Runtime
@@ -113,7 +114,7 @@ def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     origins = (
         provenance(manifest, runtime, field_sources(blueprint) if blueprint else {}) if runtime is not None else []
     )
-    return DryRun(manifest, [mask(o) for o in objects], findings, origins)
+    return DryRun(mask_object(manifest)[0], [mask_object(mask(o))[0] for o in objects], findings, origins)
 
 
 def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | None, Findings]:
@@ -131,9 +132,11 @@ def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | No
             )
         _name_it(metadata)
     runtime = find_runtime(manifest, project)
-    with contextlib.suppress(TypeError, AttributeError):  # of another shape than a TrainJob: the validator says where
+    findings.extend(validate_trainjob(manifest, runtime))  # before the defaults, which prune what is unknown
+    with contextlib.suppress(
+        TypeError, AttributeError, KeyError
+    ):  # of another shape than a TrainJob: the findings say where
         manifest = default_trainjob(manifest, timezone.now())
-    findings.extend(validate_trainjob(manifest, runtime))
     return manifest, runtime, findings
 
 
