@@ -53,8 +53,11 @@ def row_html(row: ViewRow, full_url: str = "") -> str:
 
 def palette_css() -> str:
     """Return the CSS of colours 16 to 255 (`static/css/log-palette.css`); the 16 named ones belong to the theme."""
-    lines = ["/* Made by jobs.logs.html.palette_css: the 240 fixed colours of terminal text. */"]
+    lines = ["/* Made by jobs.logs.html.palette_css: the 240 fixed colours of terminal text. */", "@layer components {"]
     for index in range(16, 256):
-        colour = "#{:02x}{:02x}{:02x}".format(*palette_rgb(index))
-        lines.append(f".fg-idx-{index}{{color:{colour}}}.bg-idx-{index}{{background-color:{colour}}}")
-    return "\n".join(lines) + "\n"
+        red, green, blue = palette_rgb(index)
+        ink = "#000" if red * 299 + green * 587 + blue * 114 > 128_000 else "#fff"
+        lines.append(f".bg-idx-{index}{{background-color:#{red:02x}{green:02x}{blue:02x};color:{ink}}}")
+    for index in range(16, 256):
+        lines.append(".fg-idx-{}{{color:#{:02x}{:02x}{:02x}}}".format(index, *palette_rgb(index)))
+    return "\n".join([*lines, "}"]) + "\n"

@@ -52,8 +52,6 @@ def chunks_of(case: dict[str, Any]) -> list[bytes]:
 
 
 def generate(case: dict[str, Any]) -> Iterator[bytes]:
-    if case["expect"]["bytes"] > LONG_BYTES and os.environ.get("TRAINUI_LONG") != "1":
-        pytest.skip("over 50 MB: set TRAINUI_LONG=1")
     spec = importlib.util.spec_from_file_location("make_logs", shared_file("fixtures/make_logs.py"))
     assert spec
     assert spec.loader
@@ -177,18 +175,20 @@ def outcome_of(reader: LogReader, query: Query, seconds: float) -> str:
         return error.code
 
 
-GENERATED_STAMPED = ("stamped", "pods")
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
+def generated(stamped: bool) -> Any:
+    """Cases of generated logs: those of plain lines, or those whose lines bring their stamps; the longest only with TRAINUI_LONG=1."""
+    long = os.environ.get("TRAINUI_LONG") == "1"
+    cases = [case for case in CASES if case["input"]["kind"] == "generated"]
+    chosen = [
         case
-        for case in CASES
-        if case["input"]["kind"] == "generated" and case["input"]["generator"]["name"] not in GENERATED_STAMPED
-    ],
-    ids=lambda case: case["id"],
-)
+        for case in cases
+        if (case["input"]["generator"]["name"] in ("stamped", "pods")) == stamped
+        and (long or case["expect"]["bytes"] < LONG_BYTES)
+    ]
+    return pytest.mark.parametrize("case", chosen, ids=lambda case: case["id"])
+
+
+@generated(stamped=False)
 def test_generated(case: dict[str, Any], tmp_path: Path) -> None:
     expect = case["expect"]
     with captured(tmp_path / "log", as_served(generate(case))) as reader:
@@ -240,34 +240,33 @@ def check_cut(reader: LogReader, expect: dict[str, Any]) -> None:
     assert row.text.startswith(expect["head"])
 
 
-def test_one_stamp_for_many_lines(tmp_path: Path) -> None:
-    for case in CASES:
-        if case["input"]["kind"] == "generated" and case["input"]["generator"]["name"] == "stamped":
-            expect = case["expect"]
-            with captured(tmp_path / case["id"], generate(case)) as reader:
-                assert len({reader.stamp(line) for line in range(reader.lines)}) == expect["distinct_stamps"]
-                for limit in expect["page_limits"][1:]:
-                    texts = [row.text for row in window_rows(reader, limit)]
-                    assert texts == [f"line {number}" for number in range(expect["rows"])]
-                served = b"".join(reader.stamped())
-                assert hashlib.sha256(served).hexdigest() == expect["sha256"]
+@generated(stamped=True)
+def test_generated_with_stamps(case: dict[str, Any], tmp_path: Path) -> None:
+    if case["input"]["generator"]["name"] == "pods":
+        check_many_pods(case, tmp_path)
+    else:
+        check_one_stamp(case, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [case for case in CASES if case["input"].get("generator", {}).get("name") == "pods"],
-    ids=lambda case: case["id"],
-)
-def test_many_pods_merged(case: dict[str, Any], tmp_path: Path) -> None:
+def check_one_stamp(case: dict[str, Any], folder: Path) -> None:
+    expect = case["expect"]
+    with captured(folder / "log", generate(case)) as reader:
+        assert len({reader.stamp(line) for line in range(reader.lines)}) == expect["distinct_stamps"]
+        for limit in expect["page_limits"][1:]:
+            texts = [row.text for row in window_rows(reader, limit)]
+            assert texts == [f"line {number}" for number in range(expect["rows"])]
+        assert hashlib.sha256(b"".join(reader.stamped())).hexdigest() == expect["sha256"]
+
+
+def check_many_pods(case: dict[str, Any], folder: Path) -> None:
     expect = case["expect"]
     lines = b"".join(generate(case)).decode().splitlines()
     by_pod: dict[int, list[str]] = {}
     for line in lines:
         by_pod.setdefault(int(line.split(" ")[1]), []).append(line)
     assert len(by_pod) == expect["pods"]
-    readers = [
-        captured(tmp_path / str(pod), ["".join(f"{line}\n" for line in by_pod[pod]).encode()]) for pod in sorted(by_pod)
-    ]
+    served = {pod: "".join(f"{line}\n" for line in by_pod[pod]).encode() for pod in sorted(by_pod)}
+    readers = [captured(folder / str(pod), [data]) for pod, data in served.items()]
     sources = [source_of(reader, order) for order, reader in enumerate(readers)]
     merged: list[str] = []
     while rows := window(sources, len(merged), 5000).rows:
