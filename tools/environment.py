@@ -45,7 +45,9 @@ def stamp(files: list[Path]) -> str:
 
 def make(folder: Path, wants: list[tuple[str, list[str]]], extra: list[Path], what: str) -> None:
     """Make the environment `folder` from requirement files (name, options of the installer) and local packages `extra`."""
-    sources = [f for package in extra for f in sorted(package.rglob("*")) if f.is_file() and "__pycache__" not in f.parts]
+    sources = [
+        f for package in extra for f in sorted(package.rglob("*")) if f.is_file() and "__pycache__" not in f.parts
+    ]
     wanted = stamp([REQUIREMENTS / name for name, _ in wants] + sources)
     mark = folder / "trainui-stamp"
     if mark.exists() and mark.read_text() == wanted:
@@ -58,7 +60,9 @@ def make(folder: Path, wants: list[tuple[str, list[str]]], extra: list[Path], wh
         shutil.rmtree(folder, ignore_errors=True)
         done = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
         if done.returncode:
-            fail("Python cannot make an environment. Install its venv module (Debian: apt install python3-venv) and run `make up` again.")
+            fail(
+                "Python cannot make an environment. Install its venv module (Debian: apt install python3-venv) and run `make up` again."
+            )
     uv = installer()
     for name, options in wants:
         say(f"  {name}")
@@ -75,19 +79,33 @@ def installer() -> list[str]:
     if not uv.exists():
         if not (home / "bin" / "python").exists():
             run(sys.executable, "-m", "venv", str(home))
-        run(str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(REQUIREMENTS / "uv.txt"))
+        run(
+            str(home / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "-r",
+            str(REQUIREMENTS / "uv.txt"),
+        )
     return [str(uv), "pip", "install", "--quiet"]
 
 
 def main() -> None:
     """Make what the arguments name: `app` (to run), `dev` (to run and test), `jobs` (where local jobs run)."""
     if sys.version_info < OLDEST:
-        fail(f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {sys.version.split()[0]}. Install one and run: make up PYTHON=python3.11")
+        fail(
+            f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {sys.version.split()[0]}. Install one and run: make up PYTHON=python3.11"
+        )
     for name in sys.argv[1:]:
         if name == "jobs":
             folder = Path(os.environ.get("TRAINUI_JOB_ENV") or BASE / ".trainui" / "jobs")
             trainer = BASE / "docker" / "trainer"
-            make(folder, [("jobs.txt", []), ("jobs-data.txt", ["--no-deps"])], [trainer], "the environment of local jobs")
+            make(
+                folder, [("jobs.txt", []), ("jobs-data.txt", ["--no-deps"])], [trainer], "the environment of local jobs"
+            )
         else:
             make(BASE / ".venv", [(f"{name}.txt", [])], [], "trainui")
 

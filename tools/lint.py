@@ -20,9 +20,28 @@ CHECKS: dict[str, list[str]] = {
     "dependencies": ["deptry", "."],
     "clashes": ["uv", "pip", "check", "--python", sys.executable],
     "migrations": ["python", "manage.py", "makemigrations", "--check", "--dry-run"],
-    "vulnerabilities": ["pip-audit", "--requirement", "requirements/app.txt", "--require-hashes", "--disable-pip", "--timeout", "10", "--progress-spinner", "off"],
+    "settings in README": ["python", "tools/readme_settings.py", "--check"],
+    "vulnerabilities": [
+        "pip-audit",
+        "--requirement",
+        "requirements/app.txt",
+        "--require-hashes",
+        "--disable-pip",
+        "--timeout",
+        "10",
+        "--progress-spinner",
+        "off",
+    ],
 }
-UNREACHABLE = ("ConnectionError", "Max retries exceeded", "Failed to resolve", "ServiceError", "timed out", "ProxyError", "403 Client Error")
+UNREACHABLE = (
+    "ConnectionError",
+    "Max retries exceeded",
+    "Failed to resolve",
+    "ServiceError",
+    "timed out",
+    "ProxyError",
+    "403 Client Error",
+)
 
 
 def check(name: str, command: list[str]) -> tuple[str, int, str, float]:
