@@ -3,6 +3,7 @@
 import asyncio
 import heapq
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -67,10 +68,10 @@ class WorkQueue(Generic[Key]):
                 key = next(iter(self._ready))
                 del self._ready[key]
                 return key
-            try:
-                await asyncio.wait_for(self._wake.wait(), wait)
-            except TimeoutError:
-                continue
+            # Not wait_for: before Python 3.12 it can lose a cancellation that comes together with the wake-up (python/cpython#86296).
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
 
     def _promote(self) -> float | None:
         """Move what is due to the ready keys; return the seconds until the next one is due."""

@@ -53,10 +53,10 @@ def _long_lived(pod: Obj, status: Obj) -> list[Obj]:
     return found + [c for c in status.get("initContainerStatuses") or () if c.get("name") in sidecars]
 
 
-def next_record(record: BackoffRecord, succeeded: Iterable[Obj], failed: Iterable[Obj]) -> BackoffRecord:
+def next_record(record: BackoffRecord, succeeded: Iterable[Obj], failed: Iterable[Obj], now: datetime) -> BackoffRecord:
     """Return the record after these pods have newly ended: a success starts the count again."""
     successes = sorted(end for end in map(finished_at, succeeded) if end)
-    failures = sorted(end for end in map(finished_at, failed) if end)
+    failures = sorted(min(end, now) for end in map(finished_at, failed) if end)
     if successes:
         later = [end for end in failures if end > successes[-1]]
         return BackoffRecord(len(later), later[-1] if later else None)
@@ -69,10 +69,9 @@ def next_record(record: BackoffRecord, succeeded: Iterable[Obj], failed: Iterabl
 def seconds_left(failures: int, last: datetime | None, now: datetime, base: float = DEFAULT_BASE) -> float:
     """Return the seconds until a pod may be created: `base`, doubled with each failure up to ten minutes, after the last failure.
 
-    A failure in the future (the clock was set back) counts as one of now, so that the wait never exceeds the back-off itself.
+    After a failure in the future (the clock was set back) there is no wait: nobody could tell when it is over.
     """
-    if failures <= 0 or last is None:
+    if failures <= 0 or last is None or last > now:
         return 0.0
     wait = min(base * 2.0 ** min(failures - 1, 30), LONGEST)
-    elapsed = max((now - last).total_seconds(), 0.0)
-    return max(wait - elapsed, 0.0)
+    return max(wait - (now - last).total_seconds(), 0.0)

@@ -150,7 +150,7 @@ def _count(look: _Look) -> None:
     policy = job["spec"].get("podFailurePolicy")
     counted = [pod for pod in found.new_failed if failure_policy.match(policy, pod).action != "Ignore"]
     look.failed = int(status.get("failed", 0)) + len(counted)
-    look.record = next_record(look.record, found.new_succeeded, found.new_failed)
+    look.record = next_record(look.record, found.new_succeeded, found.new_failed, look.now)
     if not is_indexed(job):
         look.succeeded = int(status.get("succeeded", 0)) + len(found.new_succeeded)
         return
