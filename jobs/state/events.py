@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jobs.state.reading import Object, canonical, mapping, moment, text
+from jobs.state.reading import Object, mapping, moment, text
 from jobs.state.times import newest, parse
 
 
@@ -26,7 +26,7 @@ class Events:
 
     def __init__(self, raw: Iterable[Object], namespace: str) -> None:
         found = [event for event in map(Event, raw) if event.namespace in ("", namespace)]
-        self.all = sorted(found, key=lambda event: (event.time.isoformat() if event.time else "", canonical(event.raw)))
+        self.all = sorted(found, key=_order)
         self._by_object: dict[tuple[str, str], list[Event]] = {}
         for event in self.all:
             self._by_object.setdefault((event.kind, event.name), []).append(event)
@@ -35,3 +35,9 @@ class Events:
         """Return the events about one object, oldest first; the uid counts where both are known."""
         found = self._by_object.get((kind, name), [])
         return [event for event in found if not uid or not event.uid or event.uid == uid]
+
+
+def _order(event: Event) -> tuple[str, str, str, str, str, str]:
+    """By time; events that are alike in all that is read of them may stand in any order."""
+    time = event.time.isoformat() if event.time else ""
+    return (time, event.kind, event.name, event.uid, event.reason, event.message)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
+from jobs.state.lazy import lazy
 from jobs.state.reading import Object, condition, dig, holds, mapping, moment, number, objects, text
 from jobs.state.times import newest, oldest
 
@@ -64,102 +64,102 @@ class Pod:
 
     raw: Object
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         return text(self.raw, "metadata", "name")
 
-    @cached_property
+    @lazy
     def uid(self) -> str:
         return text(self.raw, "metadata", "uid")
 
-    @cached_property
+    @lazy
     def _labels(self) -> Object:
         return mapping(self.raw, "metadata", "labels")
 
-    @cached_property
+    @lazy
     def replicated_job(self) -> str:
         return text(self._labels.get(REPLICATED_JOB))
 
-    @cached_property
+    @lazy
     def job_index(self) -> int:
         return number(self._labels.get(JOB_INDEX))
 
-    @cached_property
+    @lazy
     def index(self) -> int:
         annotations = mapping(self.raw, "metadata", "annotations")
         return number(self._labels.get(COMPLETION_INDEX, annotations.get(COMPLETION_INDEX)))
 
-    @cached_property
+    @lazy
     def attempt(self) -> int | None:
         return number(self._labels[ATTEMPT]) if ATTEMPT in self._labels else None
 
-    @cached_property
+    @lazy
     def created(self) -> datetime | None:
         return oldest(moment(self.raw, "metadata", "creationTimestamp"), moment(self.raw, "status", "startTime"))
 
-    @cached_property
+    @lazy
     def deleting(self) -> datetime | None:
         """When its grace ends, if it is being deleted."""
         return moment(self.raw, "metadata", "deletionTimestamp")
 
-    @cached_property
+    @lazy
     def terminating(self) -> bool:
         return bool(dig(self.raw, "metadata", "deletionTimestamp"))
 
-    @cached_property
+    @lazy
     def machine(self) -> str | None:
         return text(self.raw, "spec", "nodeName") or None
 
-    @cached_property
+    @lazy
     def scheduler(self) -> str:
         return text(self.raw, "spec", "schedulerName") or "default-scheduler"
 
-    @cached_property
+    @lazy
     def gated(self) -> bool:
         return bool(dig(self.raw, "spec", "schedulingGates")) and not self.machine
 
-    @cached_property
+    @lazy
     def phase(self) -> str:
         return text(self.raw, "status", "phase") or "Pending"
 
-    @cached_property
+    @lazy
     def reason(self) -> str:
         return text(self.raw, "status", "reason")
 
-    @cached_property
+    @lazy
     def message(self) -> str:
         return text(self.raw, "status", "message")
 
-    @property
+    @lazy
     def succeeded(self) -> bool:
         return self.phase == "Succeeded"
 
-    @property
+    @lazy
     def failed(self) -> bool:
         return self.phase == "Failed"
 
-    @property
+    @lazy
     def over(self) -> bool:
         return self.phase in ("Succeeded", "Failed")
 
-    @property
+    @lazy
     def placed(self) -> bool:
         """Whether it has a machine, or had one until it finished well."""
         return not self.failed and (self.machine is not None or self.succeeded)
 
-    @cached_property
+    @lazy
     def was_placed(self) -> bool:
         return self.machine is not None or self.over
 
-    @cached_property
+    @lazy
     def containers(self) -> tuple[Container, ...]:
         return tuple(_container(item) for item in objects(self.raw, "status", "containerStatuses"))
 
-    @cached_property
+    @lazy
     def inits(self) -> tuple[Container, ...]:
         return tuple(_container(item) for item in objects(self.raw, "status", "initContainerStatuses"))
 
-    @cached_property
+    @lazy
     def running(self) -> bool:
         """Whether it runs: not only placed, every container has been started and none waits."""
         states = [container.state for container in self.containers]
@@ -171,11 +171,11 @@ class Pod:
             and "" not in states
         )
 
-    @cached_property
+    @lazy
     def ready(self) -> bool:
         return self.running and all(container.ready for container in self.containers) and not self.silent
 
-    @cached_property
+    @lazy
     def silent(self) -> bool:
         """Whether the cluster says NotReady although every container was ready when its machine last reported."""
         ready = condition(self.raw, "Ready")
@@ -184,7 +184,7 @@ class Pod:
             self.phase == "Running" and reported and ready.get("status") in ("False", "Unknown")
         )
 
-    @cached_property
+    @lazy
     def disruption(self) -> Object:
         """Its DisruptionTarget condition if that is True, else an empty mapping."""
         found = condition(self.raw, "DisruptionTarget")
@@ -198,13 +198,13 @@ class Pod:
     def machine_gone(self) -> bool:
         return self.disruption.get("reason") in MACHINE_GONE or self.reason == "NodeLost"
 
-    @cached_property
+    @lazy
     def unplaced(self) -> Object:
         """Its PodScheduled condition if that is False, else an empty mapping."""
         found = condition(self.raw, "PodScheduled")
         return found if found.get("status") == "False" else {}
 
-    @cached_property
+    @lazy
     def ended(self) -> tuple[tuple[Container, Ended], ...]:
         """Its containers that ended with an error: now, or in the run before the one that goes on now."""
         found: list[tuple[Container, Ended]] = []
@@ -214,15 +214,15 @@ class Pod:
                 found.append((container, how))
         return tuple(found)
 
-    @cached_property
+    @lazy
     def started(self) -> datetime | None:
         return oldest(*(container.started for container in self.containers))
 
-    @cached_property
+    @lazy
     def finished(self) -> datetime | None:
         return newest(*(c.ended.finished for c in self.containers if c.ended)) if self.over else None
 
-    @cached_property
+    @lazy
     def restarts(self) -> int:
         return sum(container.restarts for container in self.containers)
 

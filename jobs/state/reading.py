@@ -16,22 +16,27 @@ MAX_QUOTED = 300
 def dig(value: Any, *path: str) -> Any:
     """Return the value under a path of keys, or None where any part of it is missing."""
     for key in path:
-        if not isinstance(value, Mapping):
+        if not is_mapping(value):
             return None
         value = value.get(key)
     return value
 
 
+def is_mapping(value: Any) -> bool:
+    """Return whether a value is a mapping. Nearly all are dicts, which are recognised without the slow general question."""
+    return value.__class__ is dict or isinstance(value, Mapping)
+
+
 def mapping(value: Any, *path: str) -> Object:
     """Return the mapping under a path, or an empty one."""
-    found = dig(value, *path)
-    return found if isinstance(found, Mapping) else NOTHING
+    found: Object = dig(value, *path)
+    return found if is_mapping(found) else NOTHING
 
 
 def objects(value: Any, *path: str) -> list[Object]:
     """Return the mappings of the list under a path; what is no mapping is left out."""
     found = dig(value, *path)
-    return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list | tuple) else []
+    return [item for item in found if is_mapping(item)] if isinstance(found, list | tuple) else []
 
 
 def text(value: Any, *path: str) -> str:
@@ -57,7 +62,7 @@ def moment(value: Any, *path: str) -> datetime | None:
 
 def canonical(value: Any) -> str:
     """Return a text that is the same for equal data whatever the order of its keys and lists: the last tie-break of every order."""
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return "{" + ",".join(sorted(f"{key}:{canonical(item)}" for key, item in value.items())) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(sorted(canonical(item) for item in value)) + "]"
@@ -67,7 +72,9 @@ def canonical(value: Any) -> str:
 def condition(obj: Any, kind: str) -> Object:
     """Return the condition of a type (the one that changed last, should a list hold it twice), or an empty mapping."""
     found = [item for item in objects(obj, "status", "conditions") if item.get("type") == kind]
-    return max(found, key=lambda item: (text(item, "lastTransitionTime"), canonical(item)), default=NOTHING)
+    if len(found) < 2:
+        return found[0] if found else NOTHING
+    return max(found, key=lambda item: (text(item, "lastTransitionTime"), canonical(item)))
 
 
 def holds(item: Object) -> bool:

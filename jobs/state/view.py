@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 from jobs.state.events import Events
 from jobs.state.groups import Group, groups, pods_per_job, unknown_last
+from jobs.state.lazy import lazy
 from jobs.state.pods import Pod, belongs
 from jobs.state.reading import Object, canonical, condition, dig, holds, mapping, moment, number, objects, text
 from jobs.state.times import newest
@@ -30,7 +30,7 @@ class Slot:
     pod: Pod | None
     current: bool  # the pod is of this attempt and is not going away
 
-    @property
+    @lazy
     def alive(self) -> Pod | None:
         """The pod if it is of this attempt, is not going away and has not failed."""
         return self.pod if self.pod and self.current and not self.pod.failed else None
@@ -52,7 +52,7 @@ class View:
 
     # whose it is
 
-    @cached_property
+    @lazy
     def uid(self) -> str:
         return text(self.trainjob, "metadata", "uid")
 
@@ -62,11 +62,11 @@ class View:
         uids = [text(owner, "uid") for owner in owners]
         return {} if self.uid and any(uids) and self.uid not in uids else jobset
 
-    @cached_property
+    @lazy
     def recorded_uid(self) -> str:
         return text(self.record, "uid")
 
-    @cached_property
+    @lazy
     def seen(self) -> bool:
         """Whether the TrainJob in the snapshot is this record's, not another one of the same name."""
         if not self.trainjob:
@@ -81,63 +81,63 @@ class View:
         held = (text(owner, "metadata", key) for owner in (self.trainjob, self.jobset))
         return next((name for name in held if name), "") or text(self.record, key)
 
-    @cached_property
+    @lazy
     def name(self) -> str:
         return self._named("name")
 
-    @cached_property
+    @lazy
     def namespace(self) -> str:
         return self._named("namespace")
 
-    @cached_property
+    @lazy
     def suspended(self) -> bool:
         return dig(self.trainjob, "spec", "suspend") is True
 
-    @cached_property
+    @lazy
     def queue(self) -> str:
         """The Kueue queue that the job names, or an empty text."""
         return text(mapping(self.trainjob, "metadata", "labels").get(QUEUE_LABEL))
 
     # what there should be
 
-    @cached_property
+    @lazy
     def groups(self) -> tuple[Group, ...]:
         """The expected replicated jobs, in the order of their ranks."""
         return groups(self.record, self.jobset)
 
-    @cached_property
+    @lazy
     def training(self) -> tuple[Group, ...]:
         """All but the initializers."""
         return tuple(group for group in self.groups if not group.initializer)
 
-    @cached_property
+    @lazy
     def ranked(self) -> tuple[Group, ...]:
         """Those whose pods run ranks; all of the training where nothing is said to."""
         return tuple(group for group in self.training if group.runs_ranks) or self.training
 
-    @cached_property
+    @lazy
     def initializers(self) -> tuple[Group, ...]:
         return tuple(group for group in self.groups if group.initializer)
 
-    @cached_property
+    @lazy
     def gang(self) -> Object:
         return mapping(self.record, "gang")
 
-    @cached_property
+    @lazy
     def members(self) -> tuple[Group, ...]:
         """Those that must run at the same time: the gang's members, without a gang all that do not start late."""
         named = self.gang.get("members")
         chosen = tuple(group for group in self.training if isinstance(named, list) and group.name in named)
         return chosen or tuple(group for group in self.training if not group.late) or self.training
 
-    @cached_property
+    @lazy
     def needed(self) -> int:
         """How many members must be there at least."""
         return number(self.gang, "min_member") or sum(group.count for group in self.members)
 
     # what there is
 
-    @cached_property
+    @lazy
     def pods(self) -> tuple[Pod, ...]:
         if self.trainjob and not self.seen:
             return ()  # they are those of the job that has taken the name
@@ -147,7 +147,7 @@ class View:
         tie = canonical if len(plain) < len(found) else lambda raw: ""
         return tuple(sorted(found, key=lambda pod: (*_place(pod), pod.attempt or 0, pod.name, pod.uid, tie(pod.raw))))
 
-    @cached_property
+    @lazy
     def attempt(self) -> int:
         """The restart attempt that counts: JobSet's own number, or a later one that its pods already carry."""
         return max([number(self.jobset, "status", "restarts"), *(pod.attempt or 0 for pod in self.pods)])
@@ -156,7 +156,7 @@ class View:
         """Return whether a pod is of this attempt and not going away."""
         return not pod.terminating and pod.attempt in (None, self.attempt)
 
-    @cached_property
+    @lazy
     def slots(self) -> tuple[Slot, ...]:
         """Every pod that should exist: those with ranks by rank, then the others."""
         found: list[Slot] = []
@@ -179,8 +179,8 @@ class View:
         found = []
         for ordinal in range(group.count):
             job_index, index = divmod(ordinal, per_job)
-            here = by_place.get((job_index, index))
-            chosen = max(here, key=self._preference) if here else None
+            here = by_place.get((job_index, index), [])
+            chosen = max(here, key=self._preference) if len(here) > 1 else next(iter(here), None)
             rank = None if first_rank is None else first_rank + ordinal
             found.append(Slot(group, job_index, index, rank, chosen, chosen is not None and self.is_current(chosen)))
         return found
@@ -201,39 +201,39 @@ class View:
         names = {group.name for group in groups}
         return [slot for slot in self.slots if slot.group.name in names]
 
-    @cached_property
+    @lazy
     def member_slots(self) -> list[Slot]:
         return self.slots_in(self.members)
 
     # what happened when
 
-    @cached_property
+    @lazy
     def created_at(self) -> datetime | None:
         return moment(self.trainjob, "metadata", "creationTimestamp")
 
-    @cached_property
+    @lazy
     def resumed_at(self) -> datetime | None:
         """When the job was resumed last, if it ever was."""
         suspended = condition(self.trainjob, "Suspended")
         return moment(suspended, "lastTransitionTime") if suspended.get("status") == "False" else None
 
-    @cached_property
+    @lazy
     def initialized_at(self) -> datetime | None:
         """When the last initializer finished."""
         names = {group.name for group in self.initializers}
         return newest(*(pod.finished for pod in self.pods if pod.replicated_job in names))
 
-    @cached_property
+    @lazy
     def began(self) -> datetime | None:
         """Since when the controllers have been free to make what is missing now."""
         return newest(self.created_at, self.resumed_at)
 
-    @cached_property
+    @lazy
     def scheduled_at(self) -> datetime | None:
         """When the gang was placed, if that was in the run that goes on (before the last resume does not count)."""
         return self._of_this_run(moment(self.record, "scheduled_at"))
 
-    @cached_property
+    @lazy
     def started_at(self) -> datetime | None:
         """When all ran, if that was in the run that goes on."""
         return self._of_this_run(moment(self.record, "started_at"))
@@ -245,7 +245,7 @@ class View:
         """Return how long ago a time was; nothing for one that is unknown or ahead."""
         return max(self.now - time, timedelta(0)) if time else timedelta(0)
 
-    @cached_property
+    @lazy
     def events(self) -> Events:
         """The events of the job's namespace."""
         return Events(objects(self._snapshot, "events"), self.namespace)
@@ -254,12 +254,12 @@ class View:
         """Return whether a Job is exactly one of this job's: `<name>-<replicated job>-<number>`."""
         return self._own_job_name is not None and self._own_job_name.fullmatch(name) is not None
 
-    @cached_property
+    @lazy
     def _own_job_name(self) -> re.Pattern[str] | None:
         known = "|".join(re.escape(group.name) for group in self.groups)
         return re.compile(rf"{re.escape(self.name)}-(?:{known})-\d+") if known else None
 
-    @cached_property
+    @lazy
     def workload(self) -> Object:
         """Kueue's Workload of this job: the one that its uid owns, never one found by name."""
         owned = [item for item in self.workloads if self._owns(item)]
