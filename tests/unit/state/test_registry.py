@@ -1,6 +1,7 @@
 """The vocabulary: phases, their actions, and the codes as the shared table has them."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +62,20 @@ def test_a_gap_that_is_not_filled_is_a_fault() -> None:
         codes.say("Failed", "OutOfMemory")
     with pytest.raises(KeyError):
         codes.say("Failed", "Strange")
+
+
+def test_the_page_about_states_has_every_code() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "states.md").read_text(encoding="utf-8")
+    rows = {
+        cells[0]: cells
+        for cells in (
+            [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
+        )
+    }
+    for phase in PHASES.values():
+        _, tone, ended, actions, names = rows[phase.name]
+        own = [code for code in CODES.values() if code.phase == phase.name]
+        assert (tone, ended == "yes", actions) == (phase.tone, phase.finished, ", ".join(phase.actions))
+        assert names == ", ".join(
+            code.name if code.tone == phase.tone else f"{code.name} ({code.tone})" for code in own
+        )
