@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import http.client
 import ssl
 import subprocess
 import sys
@@ -57,8 +58,14 @@ class Client:
         context = ssl.create_default_context(cadata=authority)
         context.verify_flags |= ssl.VERIFY_X509_STRICT
         self.server = cluster["server"]
+        self.context = context
         self.token = config["users"][0]["user"]["token"]
         self.http = urllib3.PoolManager(ssl_context=context, maxsize=8, retries=False, timeout=DEADLINE)
+
+    def connect(self) -> http.client.HTTPSConnection:
+        """Return a connection of its own."""
+        host, _, port = self.server.removeprefix("https://").partition(":")
+        return http.client.HTTPSConnection(host, int(port), timeout=DEADLINE, context=self.context)
 
     def raw(self, method: str, path: str, **options: Any) -> urllib3.BaseHTTPResponse:
         headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}

@@ -7,7 +7,7 @@ import yaml
 from starlette.requests import Request
 
 from trainui.localcluster.api import protobuf
-from trainui.localcluster.errors import ApiError, Cause, bad_request
+from trainui.localcluster.errors import ApiError, Cause, bad_request, invalid
 from trainui.localcluster.resources import KINDS
 from trainui.localcluster.schema.conform import conform
 from trainui.localcluster.schema.kinds import SCHEMAS
@@ -90,20 +90,21 @@ def _parse_yaml(body: bytes) -> Any:
     return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
 
 
-def check_unknown(kind: str, obj: Any, mode: str) -> list[str]:
-    """Return a warning for each field that the kind does not have; with mode Strict raise ApiError 400 naming them."""
+def check_shape(kind: str, obj: dict[str, Any], mode: str) -> list[str]:
+    """Check that values have the types that the kind gives them, and look for fields that it does not have.
+
+    Returns a warning for each unknown field. Raises ApiError: 422 where a value has another type, so that what comes after may rely on them;
+    400 naming unknown fields when `mode` is Strict.
+    """
     if mode not in (STRICT, WARN, IGNORE, ""):
-        raise ApiError(
-            422,
-            "Invalid",
-            f'fieldValidation: Unsupported value: "{mode}": supported values: "Ignore", "Strict", "Warn"',
-            causes=[Cause("fieldValidation", f'Unsupported value: "{mode}"', "FieldValueNotSupported")],
-        )
-    if mode == IGNORE or not isinstance(obj, dict):
-        return []
+        message = f'fieldValidation: Unsupported value: "{mode}": supported values: "Ignore", "Strict", "Warn"'
+        raise ApiError(422, "Invalid", message, causes=[Cause("fieldValidation", message, "FieldValueNotSupported")])
     _, report = conform(SCHEMAS[kind], obj, custom=KINDS[kind].custom, defaults=False)
+    if any(cause.reason == "FieldValueTypeInvalid" for cause in report.causes):
+        name = (obj.get("metadata") or {}).get("name", "")
+        raise invalid(KINDS[kind], str(name), report.causes)
     texts = [f'unknown field "{path}"' for path in report.unknown]
     if texts and mode == STRICT:
         causes = [Cause(path, "unknown field", "UnknownField") for path in report.unknown]
         raise ApiError(400, "BadRequest", f"strict decoding error: {', '.join(texts)}", causes=causes)
-    return texts
+    return [] if mode == IGNORE else texts

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trainui.localcluster.api.accept import wanted_form
-from trainui.localcluster.api.bodies import check_unknown, media_type, parse_document, read_body, read_document
+from trainui.localcluster.api.bodies import check_shape, media_type, parse_document, read_body, read_document
 from trainui.localcluster.api.listing import json_response, render_list, render_object, selection
 from trainui.localcluster.api.options import delete_options, dry_run, flag, manager, text
 from trainui.localcluster.api.target import Target
@@ -41,7 +41,7 @@ async def create(store: Store, request: Request, target: Target) -> Response:
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     obj = await read_document(request)
     check_envelope(kind, obj, target.namespace or "")
-    warnings = check_unknown(kind.kind, obj, text(request, "fieldValidation"))
+    warnings = check_shape(kind.kind, obj, text(request, "fieldValidation"))
     metadata = {**(obj.get("metadata") or {})}
     if kind.namespaced:
         metadata["namespace"] = target.namespace
@@ -57,7 +57,7 @@ async def replace(store: Store, request: Request, target: Target) -> Response:
     kind, name = target.kind, target.name or ""
     obj = await read_document(request)
     check_envelope(kind, obj, target.namespace or "", name)
-    warnings = check_unknown(kind.kind, obj, text(request, "fieldValidation"))
+    warnings = check_shape(kind.kind, obj, text(request, "fieldValidation"))
     live = store.read(kind.kind, target.namespace, name)
     metadata = {**(obj.get("metadata") or {}), "name": name}
     if kind.namespaced:
@@ -120,7 +120,7 @@ async def patch_object(store: Store, request: Request, target: Target) -> Respon
     live = store.read(target.kind.kind, target.namespace, target.name or "")
     new = _PATCHERS[media](target, live, patch)
     check_envelope(target.kind, new, target.namespace or "", target.name)
-    warnings = check_unknown(target.kind.kind, new, text(request, "fieldValidation"))
+    warnings = check_shape(target.kind.kind, new, text(request, "fieldValidation"))
     metadata = {**new.get("metadata", {}), "name": target.name}
     if target.kind.namespaced:
         metadata["namespace"] = target.namespace
@@ -133,9 +133,9 @@ async def _apply(store: Store, request: Request, target: Target) -> Response:
     kind, name = target.kind, target.name or ""
     applied = await read_document(request)
     _check_applied(request, target, applied)
-    warnings = check_unknown(kind.kind, applied, text(request, "fieldValidation"))
+    warnings = check_shape(kind.kind, applied, text(request, "fieldValidation"))
     shaped, report = conform(SCHEMAS[kind.kind], applied, custom=kind.custom, defaults=False)
-    wrong = [cause for cause in report.causes if cause.reason in ("FieldValueTypeInvalid", "FieldValueDuplicate")]
+    wrong = [cause for cause in report.causes if cause.reason == "FieldValueDuplicate"]
     if wrong:
         raise invalid(kind, name, wrong)
     live = store.get(kind.kind, target.namespace, name)
