@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from runtimes.spec.findings import Finding
+from trainui.accounts.models import User
 from trainui.problems import Problem
 
 
@@ -21,6 +23,12 @@ class StrictJSONParser(JSONParser):
             raise ParseError("The JSON is nested too deeply.") from None
 
 
+def caller(request: Request) -> User:
+    """Return who calls; views are reached by signed-in users only (DEFAULT_PERMISSION_CLASSES)."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def whole_number(request: Request, name: str, default: int) -> int:
     """Return a number of the address. Raises Problem 422 that names the parameter."""
     text = request.query_params.get(name, "")
@@ -30,3 +38,18 @@ def whole_number(request: Request, name: str, default: int) -> int:
         message = f"“{name}” must be a whole number."
         raise Problem(422, "invalid_parameter", message, [Finding(name, "invalid_number", message)])
     return int(text)
+
+
+class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its __init_subclass__ has no types
+    """How the OpenAPI document names our tokens."""
+
+    target_class = "trainui.accounts.authentication.ApiTokenAuthentication"
+    name = "ApiToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """Return the bearer scheme."""
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A token made under /tokens: `Authorization: Bearer tui_...`.",
+        }

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ class BadSetting(SystemExit):
 
 
 @dataclass(frozen=True)
-class Variable(Generic[T]):
+class Variable:
     """One documented variable: its name, how to read it, what it does."""
 
     name: str

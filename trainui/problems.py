@@ -82,7 +82,8 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if problem is None:
         return None
     set_rollback()
-    headers = dict(getattr(error, "auth_header", None) and {"WWW-Authenticate": error.auth_header} or {})
+    challenge = getattr(error, "auth_header", None)
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
     if problem.retry_after is not None:
         headers["Retry-After"] = str(problem.retry_after)
     return Response(

@@ -25,7 +25,7 @@ class ManifestParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> bytes:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         """Return the body unread."""
         return bytes(stream.read())
 
@@ -45,7 +45,7 @@ class TextYamlParser(ManifestParser):
 def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
     """Return where a submission goes and what it is. Raises Problem 422 with a pointer to what is wrong."""
     try:
-        body = read_document(request.data)
+        body = read_document(bytes(request.data))
         if not (isinstance(body, dict) and "blueprint" in body):
             body = check_manifest(body)
     except (ReadError, ManifestError) as error:

@@ -26,7 +26,7 @@ MAX_AGE_SECONDS = 600
 SETTLE_SECONDS = 0.1
 
 
-async def log_events(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+async def log_events(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse | StreamingHttpResponse:
     """Answer `GET .../logs/stream`: an event `rows` per change, `end` when every log of a finished job is complete."""
     if request.method != "GET":
         return error_response(request, 405, "method_not_allowed", "Only GET is answered here.")

@@ -22,7 +22,7 @@ from jobs.models import LogStream, TrainJob
 from jobs.queries import job as one
 from jobs.queries.logs import open_sources
 from runtimes.spec.findings import Finding
-from trainui.api import whole_number
+from trainui.api import caller, whole_number
 from trainui.problems import Problem
 
 DEFAULT_ROWS = 500
@@ -47,7 +47,7 @@ class Logs(APIView):
     @extend_schema(operation_id="listLogs", responses={200: schemas.Logs, **schemas.problems(401, 404)})
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """List what is archived: one log per container and restart."""
-        return Response({"items": [log_stream(s) for s in one.log_streams(one.visible_job(request.user, job_id))]})
+        return Response({"items": [log_stream(s) for s in one.log_streams(one.visible_job(caller(request), job_id))]})
 
 
 class Rows(APIView):
@@ -66,7 +66,7 @@ class Rows(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """Read a window of rows by position; a negative start counts from the end."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         start, count = whole_number(request, "start", -DEFAULT_ROWS), whole_number(request, "count", DEFAULT_ROWS)
         with open_sources(job, _streams(request)) as sources:
             return Response(
@@ -86,7 +86,7 @@ class Tail(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """Read the rows that are new or redrawn since a cursor."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         with open_sources(job, _streams(request)) as sources:
             return Response(
                 _checked(lambda: views.tail(sources, request.query_params.get("cursor", ""), _ranks(request)))
@@ -99,7 +99,7 @@ class FullRow(APIView):
     @extend_schema(operation_id="readLogRow", responses={200: dict, **schemas.problems(401, 404)})
     def get(self, request: Request, job_id: uuid.UUID, stream: int, row: int) -> Response:
         """Read one row of one log with up to a million characters."""
-        with open_sources(one.visible_job(request.user, job_id), [stream]) as sources:
+        with open_sources(one.visible_job(caller(request), job_id), [stream]) as sources:
             found = views.full_row(sources[0], row) if sources else None
             if found is None:
                 raise Http404("There is no such row.")
@@ -118,7 +118,7 @@ class Text(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponse:
         """Read the last rows (tail=N, 1000 by default) as text, ranks marked where there are several."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         count = min(max(whole_number(request, "tail", 1000), 1), views.MAX_ROWS)
         with open_sources(job, _streams(request)) as sources:
             ranks = _ranks(request)
@@ -142,7 +142,7 @@ class Download(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> StreamingHttpResponse:
         """Download one log byte for byte as the container wrote it, or all logs merged by time with stamp and pod before each line."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         ids = _streams(request)
         if ids is not None:
             stream = LogStream.objects.filter(job=job, pk__in=ids).first()
@@ -165,7 +165,7 @@ class ArtifactFile(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID, name: str) -> FileResponse:
         """Download a file that the job handed over."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         row = job.artifacts.filter(name=name).first()
         if row is None or not one.artifact_path(row).exists():
             raise Http404("There is no such artifact.")

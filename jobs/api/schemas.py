@@ -78,15 +78,18 @@ class TrainJobPage(s.Serializer):
     counts = Any_(required=False, help_text="With count=capped: jobs per status, counted to 1000.")
 
 
-class DryRun(s.Serializer):
-    """What would happen."""
-
-    accepted = s.BooleanField()
-    manifest = Any_()
-    objects = Any_(help_text="The children that would be created; values of Secrets are left out.")
-    errors = Any_()
-    warnings = Any_()
-    origins = Any_(help_text="Where each effective value comes from.")
+# Inline, because a serializer has an attribute `errors` of its own.
+DryRun = inline_serializer(
+    "DryRun",
+    {
+        "accepted": s.BooleanField(),
+        "manifest": Any_(),
+        "objects": Any_(help_text="The children that would be created; values of Secrets are left out."),
+        "errors": Any_(),
+        "warnings": Any_(),
+        "origins": Any_(help_text="Where each effective value comes from."),
+    },
+)
 
 
 class BlueprintSubmission(s.Serializer):
@@ -104,30 +107,27 @@ class ActionBody(s.Serializer):
     reason = s.CharField(required=False, allow_blank=True)
 
 
-class Problem(s.Serializer):
-    """RFC 9457 problem details."""
-
-    type = s.CharField()
-    title = s.CharField()
-    status = s.IntegerField()
-    code = s.CharField()
-    detail = s.CharField()
-    instance = s.CharField()
-    request_id = s.CharField()
-    errors = inline_serializer(
-        "ProblemErrors",
-        {
-            "pointer": s.CharField(help_text="JSON pointer to the field."),
-            "field": s.CharField(),
-            "code": s.CharField(),
-            "detail": s.CharField(),
-        },
-        many=True,
-        required=False,
-    )
-    retry_after = s.IntegerField(required=False)
-
-
+_PROBLEM_FIELD = {
+    "pointer": s.CharField(help_text="JSON pointer to the field."),
+    "field": s.CharField(),
+    "code": s.CharField(),
+    "detail": s.CharField(),
+}
+# RFC 9457 problem details.
+Problem = inline_serializer(
+    "Problem",
+    {
+        "type": s.CharField(),
+        "title": s.CharField(),
+        "status": s.IntegerField(),
+        "code": s.CharField(),
+        "detail": s.CharField(),
+        "instance": s.CharField(),
+        "request_id": s.CharField(),
+        "errors": inline_serializer("ProblemError", _PROBLEM_FIELD, many=True, required=False),
+        "retry_after": s.IntegerField(required=False),
+    },
+)
 Nodes = inline_serializer("Nodes", {"items": Any_(), "counts": Any_(), "gang": Any_(allow_null=True)})
 Events = inline_serializer("Events", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
 Metrics = inline_serializer("Metrics", {"items": Any_()})

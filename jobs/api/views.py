@@ -18,7 +18,7 @@ from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
-from trainui.api import StrictJSONParser, whole_number
+from trainui.api import StrictJSONParser, caller, whole_number
 from trainui.problems import Problem
 
 ACTIONS = ("suspend", "resume", "cancel")
@@ -38,7 +38,7 @@ class TrainJobs(APIView):
         """List jobs, newest first, a page at a time."""
         filters = Filters.from_query(request.query_params)
         limit = whole_number(request, "limit", DEFAULT_LIMIT)
-        page = page_of(request.user, filters, request.query_params.get("cursor", ""), limit)
+        page = page_of(caller(request), filters, request.query_params.get("cursor", ""), limit)
         body: dict[str, Any] = {
             "items": [job_summary(job) for job in page.jobs],
             "next": page.next or None,
@@ -46,7 +46,7 @@ class TrainJobs(APIView):
         }
         if request.query_params.get("count") == "capped":
             body["counts"] = [
-                {"status": c.chip, "count": c.count, "capped": c.capped} for c in counts(request.user, filters)
+                {"status": c.chip, "count": c.count, "capped": c.capped} for c in counts(caller(request), filters)
             ]
         response = Response(body)
         links = [
@@ -82,13 +82,13 @@ class TrainJobs(APIView):
     )
     def post(self, request: Request) -> Response:
         """Submit a job: blueprint and parameters, a TrainJob as JSON, or as YAML."""
-        project, submission = read_submission(request, request.user)
+        project, submission = read_submission(request, caller(request))
         if request.query_params.get("dry_run", "") in ("1", "true", "All", "server"):
-            return Response(_dry_run(services.dry_run(request.user, project, submission)))
-        job, replayed = services.submit(request.user, project, submission)
-        job = one.visible_job(request.user, job.pk)
+            return Response(_dry_run(services.dry_run(caller(request), project, submission)))
+        job, replayed = services.submit(caller(request), project, submission)
+        job = one.visible_job(caller(request), job.pk)
         headers = {"Location": f"/api/v1/trainjobs/{job.pk}"} | ({"Idempotent-Replayed": "true"} if replayed else {})
-        return Response(job_full(request.user, job), status=200 if replayed else 201, headers=headers)
+        return Response(job_full(caller(request), job), status=200 if replayed else 201, headers=headers)
 
 
 class TrainJobView(APIView):
@@ -97,15 +97,15 @@ class TrainJobView(APIView):
     @extend_schema(operation_id="getTrainJob", responses={200: schemas.TrainJobFull, **schemas.problems(401, 404)})
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """Read a job: phase with reason, gang, counts, cause of a failure, possible actions."""
-        return Response(job_full(request.user, one.visible_job(request.user, job_id)))
+        return Response(job_full(caller(request), one.visible_job(caller(request), job_id)))
 
     @extend_schema(
         operation_id="deleteTrainJob", responses={202: schemas.TrainJobFull, **schemas.problems(401, 403, 404)}
     )
     def delete(self, request: Request, job_id: uuid.UUID) -> Response:
         """Remove a job with its logs and artifacts; one that still runs is cancelled first."""
-        services.delete(request.user, one.visible_job(request.user, job_id))
-        return Response(job_full(request.user, one.visible_job(request.user, job_id)), status=202)
+        services.delete(caller(request), one.visible_job(caller(request), job_id))
+        return Response(job_full(caller(request), one.visible_job(caller(request), job_id)), status=202)
 
 
 class TrainJobAction(APIView):
@@ -123,11 +123,11 @@ class TrainJobAction(APIView):
         reason = request.data.get("reason", "") if isinstance(request.data, dict) else ""
         if not isinstance(reason, str):
             raise Problem(422, "invalid", "“reason” must be text.")
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         {"suspend": services.suspend, "resume": services.resume, "cancel": services.cancel}[action](
-            request.user, job, reason
+            caller(request), job, reason
         )
-        return Response(job_full(request.user, one.visible_job(request.user, job_id)), status=202)
+        return Response(job_full(caller(request), one.visible_job(caller(request), job_id)), status=202)
 
 
 class Nodes(APIView):
@@ -136,7 +136,7 @@ class Nodes(APIView):
     @extend_schema(operation_id="listNodes", responses={200: schemas.Nodes, **schemas.problems(401, 404)})
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """List training pods by rank with machine, state, exit code and restarts."""
-        state = one.state_of(one.visible_job(request.user, job_id))
+        state = one.state_of(one.visible_job(caller(request), job_id))
         return Response(
             {"items": state.get("nodes") or [], "counts": state.get("counts") or {}, "gang": state.get("gang")}
         )
@@ -152,7 +152,7 @@ class Events(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """List events of the TrainJob, its JobSet, Jobs, pods and pod group, newest first; kept longer than the cluster keeps them."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         rows = one.events(job, whole_number(request, "before", 0) or None)
         return Response(
             {"items": [event(row) for row in rows], "next": rows[-1].pk if len(rows) == one.EVENTS_LIMIT else None}
@@ -169,7 +169,7 @@ class Metrics(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """List metric series with their history, thinned to what a chart can show."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         return Response({"items": [series(s) for s in one.metric_series(job, request.query_params.get("name", ""))]})
 
 
@@ -179,7 +179,7 @@ class Artifacts(APIView):
     @extend_schema(operation_id="listArtifacts", responses={200: schemas.Artifacts, **schemas.problems(401, 404)})
     def get(self, request: Request, job_id: uuid.UUID) -> Response:
         """List the files that the job handed over to keep."""
-        return Response({"items": [artifact(a) for a in one.artifacts(one.visible_job(request.user, job_id))]})
+        return Response({"items": [artifact(a) for a in one.artifacts(one.visible_job(caller(request), job_id))]})
 
 
 class Manifest(APIView):
@@ -190,7 +190,7 @@ class Manifest(APIView):
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponse:
         """Export the job as YAML that applies back unchanged."""
-        job = one.visible_job(request.user, job_id)
+        job = one.visible_job(caller(request), job_id)
         manifest, omitted = export_trainjob(job.detail.manifest)
         response = HttpResponse(dump_manifest(manifest), content_type="application/yaml")
         response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'

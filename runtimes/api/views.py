@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 from runtimes.models import Runtime
 from runtimes.queries import visible_runtimes
 from trainui.accounts.permissions import roles_of, visible_projects
+from trainui.api import caller
 
 
 class Runtimes(APIView):
@@ -21,7 +22,7 @@ class Runtimes(APIView):
     )
     def get(self, request: Request) -> Response:
         """List cluster runtimes and those of the caller's projects; `blueprints=1` only those with a form."""
-        rows = visible_runtimes(request.user)
+        rows = visible_runtimes(caller(request))
         if request.query_params.get("blueprints", "") in ("1", "true"):
             rows = rows.filter(managed=True)
         return Response({"items": [_summary(row) for row in rows.defer("observed", "source")]})
@@ -34,7 +35,7 @@ class RuntimeView(APIView):
     def get(self, request: Request, name: str) -> Response:
         """Read a runtime: card, parameters and manifest."""
         row = (
-            visible_runtimes(request.user)
+            visible_runtimes(caller(request))
             .filter(name=name, namespace=request.query_params.get("namespace", ""))
             .first()
         )
@@ -49,8 +50,8 @@ class Projects(APIView):
     @extend_schema(operation_id="listProjects", responses={200: dict})
     def get(self, request: Request) -> Response:
         """List the projects the caller may see, with their role there."""
-        roles = roles_of(request.user)
-        rows = visible_projects(request.user).order_by("name")
+        roles = roles_of(caller(request))
+        rows = visible_projects(caller(request)).order_by("name")
         return Response({"items": [{"name": p.name, "title": p.title, "role": roles.get(p.pk, "admin")} for p in rows]})
 
 

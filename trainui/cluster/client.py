@@ -43,13 +43,12 @@ class Cluster:
         Raises Unavailable when the file is not there (yet) or names no usable context.
         """
         configuration = official.Configuration()
+        loaders: Any = official_config  # without types
         try:
             if path == "in-cluster":
-                official_config.load_incluster_config(client_configuration=configuration)
+                loaders.load_incluster_config(client_configuration=configuration)
             else:
-                official_config.load_kube_config(
-                    config_file=path, client_configuration=configuration, persist_config=False
-                )
+                loaders.load_kube_config(config_file=path, client_configuration=configuration, persist_config=False)
         except (official_config.ConfigException, OSError) as error:
             raise Unavailable(f"the kubeconfig cannot be used: {error}", verb="read", what=path) from error
         return cls(configuration)

@@ -6,6 +6,7 @@ the start, and a stream ends after some minutes so that a changed membership cou
 
 import asyncio
 import contextlib
+import io
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -40,7 +41,7 @@ async def events(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     if scope["method"] != "GET":
         await _refuse(send, 405, b"Only GET is allowed here.")
         return
-    projects, signed_in = await sync_to_async(_who)(ASGIRequest(scope, _NoBody()))
+    projects, signed_in = await sync_to_async(_who)(ASGIRequest(scope, io.BytesIO()))
     if not signed_in:
         await _refuse(send, 401, b"Sign in first.")
         return
@@ -130,13 +131,3 @@ async def _refuse(send: Send, status: int, text: bytes) -> None:
         {"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/plain; charset=utf-8")]}
     )
     await send({"type": "http.response.body", "body": text})
-
-
-class _NoBody:
-    """A request body that is empty: event streams have none."""
-
-    def read(self, *_: int) -> bytes:
-        return b""
-
-    def close(self) -> None:
-        """Nothing is held."""

@@ -40,7 +40,7 @@ def publish(*changes: Change) -> None:
     try:
         pipe = _client().pipeline(transaction=False)
         for change in changes:
-            fields = {
+            fields: Any = {
                 "name": change.name,
                 "project": change.project,
                 "subject": change.subject,

@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import redis.asyncio as redis
 from django.conf import settings
@@ -59,10 +60,10 @@ class Hub:
         self.url = url
         self.subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
-        self._client: redis.Redis | None = None
+        self._client: Any = None
         self.last_id = "$"
 
-    def client(self) -> redis.Redis:
+    def client(self) -> Any:  # the stubs of redis-py leave bytes, text and None open
         """Return the process's connection to the stream."""
         if self._client is None:
             self._client = redis.Redis.from_url(self.url, socket_timeout=BLOCK_MS / 1000 + 5, socket_connect_timeout=2)
