@@ -40,7 +40,7 @@ def whole_number(request: Request, name: str, default: int) -> int:
     return int(text)
 
 
-class ApiTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # its __init_subclass__ has no types
+class ApiTokenScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document names our tokens."""
 
     target_class = "trainui.accounts.authentication.ApiTokenAuthentication"

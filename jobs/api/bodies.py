@@ -1,6 +1,6 @@
 """Reading what is submitted: a TrainJob as JSON or YAML, or a blueprint's name and parameters; always into one Submission."""
 
-from typing import Any
+from typing import Any, cast
 
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -45,7 +45,7 @@ class TextYamlParser(ManifestParser):
 def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
     """Return where a submission goes and what it is. Raises Problem 422 with a pointer to what is wrong."""
     try:
-        body = read_document(bytes(request.data))
+        body = read_document(cast("bytes", request.data))  # as ManifestParser leaves it
         if not (isinstance(body, dict) and "blueprint" in body):
             body = check_manifest(body)
     except (ReadError, ManifestError) as error:

@@ -107,7 +107,7 @@ class ActionBody(s.Serializer):
     reason = s.CharField(required=False, allow_blank=True)
 
 
-_PROBLEM_FIELD = {
+_PROBLEM_FIELD: dict[str, Any] = {
     "pointer": s.CharField(help_text="JSON pointer to the field."),
     "field": s.CharField(),
     "code": s.CharField(),

@@ -78,14 +78,14 @@ class MirrorWriter:
                 if place not in present:
                     self._gone(kind, row, result)
         for obj in objects:
-            row = rows.get(_place(obj))
+            known = rows.get(_place(obj))
             if type == "DELETED":
-                if row is not None and row.uid == obj["metadata"]["uid"]:
-                    self._gone(kind, row, result)
+                if known is not None and known.uid == obj["metadata"]["uid"]:
+                    self._gone(kind, known, result)
             elif (
-                row is None
-                or row.uid != obj["metadata"]["uid"]
-                or row.resource_version != obj["metadata"]["resourceVersion"]
+                known is None
+                or known.uid != obj["metadata"]["uid"]
+                or known.resource_version != obj["metadata"]["resourceVersion"]
             ):
                 self._save(kind, obj, result)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LAST_USED_STEP = timedelta(minutes=1)  # how exact "last used" is: not every request writes
 
 
-class ApiTokenAuthentication(TokenAuthentication):  # type: ignore[misc]  # knox has no types
+class ApiTokenAuthentication(TokenAuthentication):
     """Accepts `Authorization: Bearer tui_…` and notes when the token was last used."""
 
     def authenticate_header(self, request: Request | HttpRequest) -> str:

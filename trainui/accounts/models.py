@@ -98,7 +98,7 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.project}"
 
 
-class ApiToken(AbstractAuthToken):  # type: ignore[misc]  # knox has no types
+class ApiToken(AbstractAuthToken):
     """A bearer token for REST; only its hash is kept, and it is shown once.
 
     `token_key` holds the first characters (the prefix and eleven of 64 digits), by which it is found and recognised.
