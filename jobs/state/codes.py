@@ -167,9 +167,10 @@ _PROBLEMS = (
     ("VolumeMountFailed", "Volume cannot be mounted", "{who} cannot mount a volume: {detail}."),
     ("CrashLoopBackOff", "Crashes again and again", "{who} {crash} at start: {detail}. Read the log for the cause."),
 )
-for _phase in (phases.STARTING, phases.INITIALIZING):
-    for _name, _title, _sentence in _PROBLEMS:
-        _add(_phase, _name, _title, _sentence, "warn")
+for _name, _title, _sentence in _PROBLEMS:
+    _add(phases.STARTING, _name, _title, _sentence, "warn")
+    if _name != "CrashLoopBackOff":  # an initializer that crashes has a code of its own
+        _add(phases.INITIALIZING, _name, _title, _sentence, "warn")
 
 _I = phases.INITIALIZING
 _add(_I, "InitializerStarting", "Initializer starting", "{who} {are} starting; {needed} {follow} when that is done.")

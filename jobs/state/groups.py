@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.state.reading import Object, number, objects, text
+from jobs.state.reading import Object, mapping, number, objects, text
 
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 
@@ -38,7 +38,7 @@ def pods_per_job(group: Group, jobset: Object, job_indexes: Sequence[int]) -> in
     """Return how many pods each Job of a replicated job has; one Job has them all unless JobSet or pods say otherwise."""
     for item in objects(jobset, "spec", "replicatedJobs"):
         if text(item, "name") == group.name:
-            return _parallelism(item)
+            return max(1, _parallelism(item))
     return max(1, -(-group.count // (1 + max(job_indexes, default=0))))
 
 
@@ -85,8 +85,10 @@ def _of_jobset(jobset: Object) -> list[Object]:
 
 
 def _parallelism(replicated_job: Object) -> int:
-    spec = ("template", "spec")
-    return number(replicated_job, *spec, "parallelism") or number(replicated_job, *spec, "completions") or 1
+    """How many pods a Job of a replicated job has; 0 is a number, too."""
+    spec = mapping(replicated_job, "template", "spec")
+    held = (spec.get(key) for key in ("parallelism", "completions"))
+    return next((count for count in held if isinstance(count, int)), 1)
 
 
 def unknown_last(value: int | None) -> tuple[bool, int]:

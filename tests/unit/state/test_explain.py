@@ -103,6 +103,9 @@ TABLE: list[tuple[str, str, str, str, list[str]]] = [
     ),
     (WORKLOAD, "WaitingForQuota", "some new text", "WaitingForQuota", ["some new text"]),
     (WORKLOAD, "TopologyPlacementFailed", "no rack", "TopologyNotFree", ["no rack"]),
+    (WORKLOAD, "Suspended", "on hold", "QueueStopped", ["on hold"]),
+    (POD, "Unschedulable", "pod group is unschedulable", "GangRejected", ["as a whole"]),
+    (POD, "", "0/3 nodes are available: 1 Insufficient cpu, 2 odd ones.", "InsufficientResources", ["1 of 3"]),
     ("workload Evicted=True", "LocalQueueStopped", "", "QueueStopped", ["LocalQueue"]),
     (
         EVENT,

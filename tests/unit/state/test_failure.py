@@ -117,6 +117,18 @@ TABLE: list[tuple[str, list[Object], str, list[str]]] = [
         ["exit code 5"],
     ),
     ("nobody left", [], "JobFailed", ["first failed job"]),
+    (
+        "no exit code",
+        [
+            pod(
+                0,
+                phase="Failed",
+                containers=[{"name": "node", "state": {"terminated": {"reason": "ContainerStatusUnknown"}}}],
+            )
+        ],
+        "NonZeroExit",
+        ["ContainerStatusUnknown"],
+    ),
 ]
 
 
@@ -158,6 +170,14 @@ def test_the_deadline_of_a_job_template() -> None:
     assert failed([failed_pod(0, 143)], jobs=[job]).code == "DeadlineExceeded"
     job["metadata"] = {"name": "train-2-node-0"}
     assert failed([failed_pod(0, 143)], jobs=[job]).code == "Killed"
+
+
+def test_an_initializer_without_word_from_its_container() -> None:
+    jobs = [expected("node", 2), expected("data-initializer", 1, "dataset-initializer", ranks=False)]
+    gone = pod(0, job="data-initializer", phase="Failed", reason="Evicted", message="low on disk")
+    state = failed([gone], record=record(expected=jobs))
+    assert state.code == "InitializerFailed"
+    assert "failed: low on disk" in state.sentence
 
 
 def test_an_initializer_that_fails_is_named() -> None:

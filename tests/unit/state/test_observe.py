@@ -203,6 +203,12 @@ def test_what_is_expected_is_read_from_the_jobset_where_nothing_is_recorded() ->
     assert (state.phase, state.counts.expected) == ("Running", 2)
 
 
+def test_a_replicated_job_without_pods_expects_none() -> None:
+    found = jobset(replicatedJobs=[{"name": "node", "template": {"spec": {"parallelism": 0, "completions": 0}}}])
+    state = observe(snapshot(record={"uid": "uid-1"}, jobset=found), NOW)
+    assert (state.counts.expected, state.nodes) == (0, ())
+
+
 def test_a_job_of_another_trainjob_of_the_same_name_is_not_its_own() -> None:
     foreign = jobset()
     foreign["metadata"]["ownerReferences"] = [{"kind": "TrainJob", "name": "train", "uid": "uid-0"}]

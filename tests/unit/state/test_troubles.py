@@ -31,7 +31,111 @@ WITH_INITIALIZER = [expected("node", 2), expected("model-initializer", 1, "model
 IN_GANG = record(gang=gang())
 QUOTA = 'Error creating: pods "x" is forbidden: exceeded quota: q, requested: cpu=8, used: cpu=4, limited: cpu=8'
 
+JOBS_STATUS = {"status": {"jobsStatus": [{"name": "model-initializer", "succeeded": 1}]}}
+EVICTED = pod(0, job="model-initializer", phase="Failed", reason="Evicted", message="low on disk")
+
 TABLE: list[tuple[str, dict[str, Any], str, str, list[str]]] = [
+    (
+        "initializer done, its pod gone",
+        {
+            "record": record(expected=WITH_INITIALIZER),
+            "trainjob": trainjob() | JOBS_STATUS,
+            "pods": [running_pod(0), running_pod(1)],
+        },
+        "Running",
+        "AllReady",
+        [],
+    ),
+    (
+        "initializer done, no node yet",
+        {"record": record(expected=WITH_INITIALIZER), "trainjob": trainjob() | JOBS_STATUS},
+        "Waiting",
+        "PodsNotCreated",
+        ["0 of 2 nodes"],
+    ),
+    (
+        "initializer evicted",
+        {"record": record(expected=WITH_INITIALIZER), "pods": [EVICTED]},
+        "Initializing",
+        "InitializerRetrying",
+        ["Evicted"],
+    ),
+    (
+        "no reason given",
+        {"pods": [unplaced_pod(0, ""), unplaced_pod(1, "")]},
+        "Waiting",
+        "Unschedulable",
+        ["gives no reason"],
+    ),
+    (
+        "start error again and again",
+        {
+            "pods": [
+                running_pod(0),
+                pod(
+                    1,
+                    phase="Running",
+                    containers=[
+                        waiting(
+                            "CrashLoopBackOff",
+                            restarts=1,
+                            last={
+                                "exitCode": 127,
+                                "reason": "StartError",
+                                "message": 'exec: "torchrun": executable file not found in $PATH',
+                            },
+                        )
+                    ],
+                ),
+            ]
+        },
+        "Starting",
+        "CrashLoopBackOff",
+        ["torchrun", "1 restart so far"],
+    ),
+    (
+        "older name of the group",
+        {
+            "record": record(gang=gang(scheduler="coscheduling")),
+            "crds": ["podgroups.scheduling.sigs.k8s.io"],
+            "pods": [pod(0, machine=None), pod(1, machine=None)],
+        },
+        "Misconfigured",
+        "PodGroupMissing",
+        ["train"],
+    ),
+    (
+        "group that asks too much, all placed",
+        {"record": record(gang=gang()), "podgroups": [pod_group(5)], "pods": [running_pod(0), running_pod(1)]},
+        "Running",
+        "AllReady",
+        [],
+    ),
+    (
+        "deletion held up",
+        {"trainjob": trainjob(deletionTimestamp="2026-03-01T11:50:00Z", finalizers=["example.test/wait"])},
+        "Deleting",
+        "BeingDeleted",
+        ["example.test/wait", "10 min"],
+    ),
+    (
+        "jobset controller complains",
+        {"events": [event("PVCCreationFailed", "no claim for you", "JobSet", "train")]},
+        "Waiting",
+        "PodsNotCreated",
+        ["no claim for you"],
+    ),
+    (
+        "elastic, the fourth starts",
+        {
+            "record": record(expected=[expected("node", 3)], gang=gang(), started_at="2026-03-01T11:57:00Z"),
+            "podgroups": [pod_group()],
+            "pods": [running_pod(0), running_pod(1), pod(2)],
+        },
+        "Running",
+        "OptionalPodsMissing",
+        ["2 of 3"],
+    ),
     (
         "launcher to come",
         {"record": record(expected=MPI), "pods": [running_pod(0), pod(1)]},
