@@ -1,13 +1,15 @@
 // Charts of metrics: the server has drawn a line already; uPlot takes its place, and new points are appended as they come.
 //
 // <div data-charts data-job="ID" data-series="…/metrics/series" data-points="…/metrics/points">
-//   <figure data-chart="loss" tabindex="0"> <svg> … <output data-chart-said> </figure> …
+//   <output data-chart-said> <figure data-chart="loss" tabindex="0"> <svg> … </figure> …
 // A metric without a figure raises the event `new-metric` on <body>: the page then fetches its charts again.
 "use strict";
 
 (() => {
   const MOST_POINTS = 8000; // in one chart; then the server's thinned series takes their place
   const PAUSE = 1000;
+  // seconds between two marks of the axis
+  const STEPS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800, 2592000];
   const palette = {};
 
   // Canvas understands no light-dark(): the colours are read from an element that has them.
@@ -21,10 +23,13 @@
     probe.remove();
   }
 
+  // `40 s`, `2:05`, `3:20:00`
   function duration(seconds) {
-    if (seconds < 120) return `${Number(seconds.toFixed(1))} s`;
-    if (seconds < 7200) return `${Number((seconds / 60).toFixed(1))} min`;
-    return `${Number((seconds / 3600).toFixed(1))} h`;
+    const whole = Math.floor(seconds);
+    const two = (value) => String(value).padStart(2, "0");
+    if (seconds < 60) return `${Number(seconds.toFixed(1))} s`;
+    if (whole < 3600) return `${Math.floor(whole / 60)}:${two(whole % 60)}`;
+    return `${Math.floor(whole / 3600)}:${two(Math.floor((whole % 3600) / 60))}:${two(whole % 60)}`;
   }
 
   // The same as `number` of jobs/web/job/charts.py.
@@ -40,7 +45,7 @@
     constructor(figure) {
       this.figure = figure;
       this.name = figure.dataset.chart;
-      this.said = figure.querySelector("[data-chart-said]");
+      this.said = figure.parentElement.querySelector("[data-chart-said]");
       this.start = 0;
       this.data = [[], []];
     }
@@ -80,14 +85,16 @@
           width: this.figure.clientWidth,
           height: 208,
           cursor: { y: false, points: { size: 7 } },
+          legend: { show: false },
+          hooks: { setCursor: [() => this.say()], setData: [() => this.say()] },
           scales: { x: { time: false } },
           axes: [
-            { ...axis, size: 28, values: (_, ticks) => ticks.map(duration) },
+            { ...axis, size: 28, space: 64, incrs: STEPS, values: (_, ticks) => ticks.map(duration) },
             { ...axis, size: 56, values: (_, ticks) => ticks.map(number) },
           ],
           series: [
-            { label: "after", value: (_, x) => (x === null ? "—" : duration(x)) },
-            { label: this.name, stroke: () => palette.line, fill: () => palette.area, width: 2, points: { size: 5 }, value: (_, y) => number(y) },
+            {},
+            { label: this.name, stroke: () => palette.line, fill: () => palette.area, width: 2, points: { size: 5 } },
           ],
         },
         this.data,
@@ -106,9 +113,16 @@
       if (next === undefined || last < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
       const index = Math.min(Math.max(next, 0), last);
-      const [x, y] = [this.data[0][index], this.data[1][index]];
-      this.plot.setCursor({ left: this.plot.valToPos(x, "x"), top: this.plot.valToPos(y, "y") });
-      this.said.textContent = `${this.name} ${number(y)} after ${duration(x)}`;
+      this.plot.setCursor({ left: this.plot.valToPos(this.data[0][index], "x"), top: this.plot.valToPos(this.data[1][index], "y") });
+    }
+
+    // The value under the cursor, else the newest.
+    say() {
+      const under = this.plot?.cursor.idx ?? null;
+      const index = under ?? this.data[0].length - 1;
+      if (!this.said || index < 0) return;
+      this.said.querySelector("strong").textContent = number(this.data[1][index]);
+      this.said.querySelector("span").textContent = under === null ? "newest" : `after ${duration(this.data[0][index])}`;
     }
 
     close() {

@@ -4,16 +4,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 600.0, 160.0
+WIDTH, HEIGHT = 600.0, 220.0
 _PAD = 6.0
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A line of the grid: where, and what is written there."""
+    """A line of the grid: where, and what is written on it."""
 
     at: float
     label: str
+
+    @property
+    def label_at(self) -> float:
+        """Where the label stands: above its line, below it at the top of the box."""
+        return self.at - 4 if self.at > 20 else self.at + 15
 
 
 @dataclass(frozen=True)

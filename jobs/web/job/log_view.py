@@ -20,6 +20,7 @@ from jobs.web.job.nodes import Node
 
 SHOWN_ROWS = 1000
 MESSAGES_SHOWN = 6
+UNPLACED = "No machine yet; the log begins when it has one and starts."
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ def _waits(said: Sequence[tuple[Node, Availability]], whole: bool) -> list[Wait]
     by_message: dict[str, list[tuple[Node, Availability]]] = {}
     for node, answer in said:
         if answer.message and (answer.waiting or whole):
-            by_message.setdefault(answer.message, []).append((node, answer))
+            placed = node.machine or answer.code != "ContainerCreating"
+            by_message.setdefault(answer.message if placed else UNPLACED, []).append((node, answer))
     waits = []
     for message, group in list(by_message.items())[:MESSAGES_SHOWN]:
         node, answer = group[0]

@@ -74,4 +74,4 @@ def kubectl(job: TrainJob) -> str:
 
 def _kubeconfig() -> str:
     path, base = Path(settings.KUBECONFIG), Path(settings.BASE_DIR)
-    return str(path.relative_to(base)) if path.is_relative_to(base) else "<data>/cluster/kubeconfig"
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)

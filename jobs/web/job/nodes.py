@@ -111,6 +111,11 @@ class Gang:
     podgroup: str = ""
     members: list[str] = field(default_factory=list)
 
+    @property
+    def title(self) -> str:
+        """A gang only where there is a pod group."""
+        return "Gang" if self.scheduler else "Nodes"
+
 
 def nodes_of(state: Mapping[str, Any], phase: str, archived: Iterable[Archived] = ()) -> list[Node]:
     """Return the nodes, ranks first in their order; pods that are gone get their name from their archived log."""

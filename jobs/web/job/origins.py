@@ -27,7 +27,7 @@ RESERVED_VALUE = "set for every rank"
 
 @dataclass(frozen=True)
 class Row:
-    """One value as the table shows it. word, tone: its source; name: which one; path: the field that sets it."""
+    """One value as the table shows it. word, tone: its source; name: which one; path: the field that sets it; overrides: what it replaces."""
 
     field: str
     value: str
@@ -85,8 +85,9 @@ def shown(value: Any) -> str:
 
 def _row(origin: Origin) -> Row:
     word, tone = _WORDS.get(origin.source, (origin.source, "neutral"))
-    overrides = ", ".join(dict.fromkeys(source.split(" ")[0] for source in origin.overrides))
-    return Row(origin.field, shown(origin.value), word, tone, origin.name, origin.path, overrides)
+    over = dict.fromkeys(source.split(" ")[0] for source in origin.overrides if source != DEFAULT)
+    name = "" if origin.source == RUNTIME else origin.name  # the job has one runtime, and the page's head names it
+    return Row(origin.field, shown(origin.value), word, tone, name, origin.path, ", ".join(over))
 
 
 def _parameters(job: TrainJob) -> dict[str, str]:

@@ -27,7 +27,7 @@ def nodes(job: TrainJob) -> list[Node]:
 
 
 def state(job: TrainJob) -> Context:
-    """Timeline, gang, cause of a failure and conditions."""
+    """Timeline, gang and the cause of a failure."""
     found = state_of(job)
     shown = nodes(job)
     cause = found.get("cause")
@@ -39,6 +39,13 @@ def state(job: TrainJob) -> Context:
         "gang": gang_of(found, shown),
         "cause": cause | {"message": mask_text(cause.get("message") or "")} if cause else None,
         "cause_log": _cause_log(cause, shown) if cause else "",
+    }
+
+
+def conditions(job: TrainJob) -> Context:
+    """What stands in the TrainJob's status, for those who know Kubeflow's words."""
+    found = state_of(job)
+    return {
         "conditions": [_condition(c) for c in found.get("conditions") or []],
         "unknown_conditions": found.get("unknown_conditions") or [],
     }
@@ -81,7 +88,8 @@ def newest(job: TrainJob) -> Context:
             metric["name"],
             {"name": metric["name"], "value": mask_text(metric["value"]), "at": job.progress_at, "drawable": False},
         )
-    return {"newest": sorted(rows.values(), key=lambda row: str(row["name"]))}
+    times = [row["at"] for row in rows.values() if row["at"]]
+    return {"newest": sorted(rows.values(), key=lambda row: str(row["name"])), "reported_at": max(times, default=None)}
 
 
 def charts(job: TrainJob) -> Context:

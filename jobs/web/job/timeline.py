@@ -5,7 +5,7 @@ from datetime import datetime
 
 from jobs.state import phases
 
-DONE, NOW, TODO, SKIPPED = "done", "now", "todo", "skipped"
+DONE, NOW, TODO, PASSED, NEVER = "done", "now", "todo", "passed", "never"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Milestones:
 
 @dataclass(frozen=True)
 class Step:
-    """One milestone. seconds: from the one before it. since: when the wait for a step that comes next began. owner: who brings it about."""
+    """One milestone. label: what was reached, or is under way. seconds: from the one before it. since: when the wait for a step that comes next
+    began. owner: who brings it about."""
 
     key: str
     label: str
@@ -35,12 +36,13 @@ class Step:
 
 
 _STEPS = (
-    ("accepted", "Accepted", "trainui"),
-    ("pushed", "In the cluster", "trainui"),
-    ("placed", "Placed", "scheduler"),
-    ("started", "Started", "cluster"),
-    ("reported", "First metric", "program"),
-    ("finished", "Finished", "program"),
+    # key, when it is done, while it is under way, who brings it about
+    ("accepted", "Accepted", "Accepted", "trainui"),
+    ("pushed", "In the cluster", "Being sent", "trainui"),
+    ("placed", "Placed", "Being placed", "the scheduler"),
+    ("started", "Started", "Starting", "the cluster"),
+    ("reported", "First metric", "First metric", "the program"),
+    ("finished", "Finished", "Running", "the program"),
 )
 _ENDINGS = {
     phases.SUCCEEDED: "Succeeded",
@@ -54,29 +56,31 @@ _OPTIONAL = "reported"  # many programs never report
 def timeline(times: Milestones, phase: str, tone: str = "") -> list[Step]:
     """Return the steps in order: those that are done, the one that is under way, those that follow.
 
-    A milestone that was never noted but lies before one that was is `skipped`; nothing is under way once the job is over or suspended.
+    A milestone that was not noted but lies before one that was is `passed`, one that an ended job did not reach is `never`. Nothing is under way
+    once the job is over, suspended or being deleted.
     """
     over = phase in phases.FINISHED
     waits = not over and phase not in (phases.SUSPENDED, phases.DELETING)
-    noted = {key: getattr(times, key) for key, _, _ in _STEPS}
-    last_done = max(index for index, (key, _, _) in enumerate(_STEPS) if noted[key])
+    noted: dict[str, datetime | None] = {key: getattr(times, key) for key, *_ in _STEPS}
+    last = max(index for index, (key, *_) in enumerate(_STEPS) if noted[key] and key != "finished")
     steps: list[Step] = []
     before = times.accepted
-    now_given = False
-    for index, (key, label, owner) in enumerate(_STEPS):
+    for index, (key, label, doing, owner) in enumerate(_STEPS):
         at = noted[key]
-        if key == _OPTIONAL and at is None:
-            continue
         shown = _ENDINGS.get(phase, label) if key == "finished" else label
         if at is not None:
             seconds = None if key == "accepted" else max(0.0, (at - before).total_seconds())
             steps.append(Step(key, shown, owner, DONE, at, seconds, tone=tone if key == "finished" else "ok"))
             before = max(before, at)
-        elif index < last_done or over:
-            steps.append(Step(key, shown, owner, SKIPPED))
-        elif waits and not now_given:
-            steps.append(Step(key, shown, owner, NOW, since=before, tone="active"))
-            now_given = True
+        elif key == _OPTIONAL:
+            continue
+        elif index < last:
+            steps.append(Step(key, shown, owner, PASSED))
+        elif over:
+            steps.append(Step(key, shown, owner, NEVER))
+        elif waits:
+            steps.append(Step(key, doing, owner, NOW, since=before, tone="active"))
+            waits = False
         else:
             steps.append(Step(key, shown, owner, TODO))
     return steps

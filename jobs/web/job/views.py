@@ -30,7 +30,7 @@ def overview(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Say where the job is, how it got there, what it was given and what it has made."""
     job = find(request, job_id)
     context = frame(request, job, "overview")
-    for add in (parts.state, parts.metrics, parts.artifacts, parts.config):
+    for add in (parts.state, parts.conditions, parts.metrics, parts.artifacts, parts.config):
         context |= add(job)
     return render(request, "jobs/job/overview.html", context)
 
@@ -42,7 +42,7 @@ def part(request: HttpRequest, job_id: uuid.UUID, name: str) -> HttpResponse:
     if not wants_fragment(request):
         return redirect("job", job.pk)
     adds: dict[str, Callable[[TrainJob], Context]] = {
-        "head": lambda _: {}, "actions": lambda _: {}, "state": parts.state, "metrics": parts.metrics,
+        "head": lambda _: {}, "actions": lambda _: {}, "state": parts.state, "conditions": parts.conditions, "metrics": parts.metrics,
         "artifacts": parts.artifacts, "config": parts.config, "newest": parts.newest, "values": parts.values(request.GET.get("name", "")),
     }  # fmt: skip
     if name not in adds:
