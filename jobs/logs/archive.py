@@ -102,7 +102,8 @@ class Archive:
                 continue
             if piece.first:
                 self._begin(piece.stamp, batch)
-            self._tracker.part(piece.data)
+            if b"\x1b" in piece.data or not (piece.first and piece.last):
+                self._tracker.part(piece.data)
             batch.data += piece.data
             if piece.last:
                 self._end(batch)
@@ -133,9 +134,11 @@ class Archive:
 
     def close(self) -> None:
         """Give the files and the lock back; may be called twice."""
-        if self._files and self.truncated and not self.completed:
-            self._write_meta(complete=False, reason="")
-        self._close_files()
+        try:
+            if self._files and self.truncated and not self.completed:
+                self._write_meta(complete=False, reason="")
+        finally:
+            self._close_files()
 
     def _close_files(self) -> None:
         files, self._files = self._files, {}
@@ -144,12 +147,14 @@ class Archive:
 
     def _begin(self, stamp: int, batch: _Batch) -> None:
         self._line_start, self._line_stamp, self._open = self.bytes + len(batch.data), stamp, True
-        self._key = max(self._key, stamp)
-        if not self.lines:
-            self.first_stamp = self._key
-        batch.index.extend((self._line_start, self._key))
         if stamp < self._key:
             batch.clock.extend((self.lines, max(0, stamp)))
+        else:
+            self._key = stamp
+        if not self.lines:
+            self.first_stamp = self._key
+        batch.index.append(self._line_start)
+        batch.index.append(self._key)
         self.lines += 1
 
     def _end(self, batch: _Batch) -> None:

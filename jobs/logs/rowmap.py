@@ -47,7 +47,7 @@ class RowTracker:
         self._renderer: Renderer | None = None  # of the current line, once it may move
 
     def part(self, data: bytes) -> None:
-        """Take a part of the current line, without its LF."""
+        """Take a part of the current line, without its LF; a whole line without an escape need not be given."""
         if self._renderer is None and b"\x1b" in data and _MOVES.search(data):
             self._renderer = Renderer(self.row, self.lowest, self.used, max_cells=0)
         if self._renderer is not None:

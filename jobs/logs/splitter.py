@@ -50,10 +50,10 @@ class Splitter:
     def _piece(self, line: bytes, last: bool) -> Piece:
         first, self._inside = not self._inside, not last
         if first:
-            head, blank, _ = line[: LONGEST_STAMP + 1].partition(b" ")
+            end = line.find(b" ", 0, LONGEST_STAMP + 1)
             try:
-                self.stamp = parse_stamp(head)
-                line = line[len(head) + len(blank) :]
+                self.stamp = parse_stamp(line if end < 0 else line[:end])
+                line = b"" if end < 0 else line[end + 1 :]
             except ValueError:
                 pass  # a message of the kubelet itself: no stamp, all of it is text
         return Piece(self.stamp, line, first, last)

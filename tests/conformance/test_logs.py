@@ -64,16 +64,11 @@ def generate(case: dict[str, Any]) -> Iterator[bytes]:
 
 def as_served(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The container's bytes as the kubelet sends them: each line behind a stamp."""
-    begun = False
-    for chunk in chunks:
-        parts = chunk.split(b"\n")
-        out = []
-        for at, part in enumerate(parts):
-            if not begun and (part or at < len(parts) - 1):
-                out.append(STAMP + b" ")
-            begun = at == len(parts) - 1 and (begun or bool(part))
-            out.append(part if at == len(parts) - 1 else part + b"\n")
-        yield b"".join(out)
+    head, begun = STAMP + b" ", False
+    for chunk in filter(None, chunks):
+        stamped = (b"" if begun else head) + chunk.replace(b"\n", b"\n" + head)
+        begun = not chunk.endswith(b"\n")
+        yield stamped if begun else stamped.removesuffix(head)
 
 
 def captured(folder: Path, served: Iterable[bytes]) -> LogReader:

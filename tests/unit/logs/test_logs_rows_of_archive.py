@@ -28,7 +28,7 @@ def view(folder: Path) -> Source:
     return Source("1", 0, 0, "pod", LogReader(folder))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(LINES, st.lists(PARTS, max_size=4).map(b"".join))
 def test_every_window_shows_the_rows(lines: list[bytes], rest: bytes) -> None:
     with TemporaryDirectory() as name:
@@ -44,7 +44,7 @@ def test_every_window_shows_the_rows(lines: list[bytes], rest: bytes) -> None:
         source.reader.close()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_a_viewer_that_follows_ends_with_the_same_rows(batches: list[list[bytes]]) -> None:
     with TemporaryDirectory() as name:
