@@ -10,8 +10,6 @@ from jobs.state.times import words
 from jobs.state.view import GRACE, Slot, View
 from jobs.state.wording import listed
 
-DEFAULT_SCHEDULER = "default-scheduler"
-
 
 @dataclass(frozen=True)
 class Scheduler:
