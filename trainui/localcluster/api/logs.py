@@ -1,10 +1,12 @@
 """The log endpoint of pods."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -26,7 +28,8 @@ from trainui.localcluster.podlogs import (
 from trainui.localcluster.resources import Obj
 from trainui.localcluster.store import Store
 
-POLL_SECONDS = (0.05, 0.5)
+POLL_SECONDS = (0.05, 0.25)
+SMALL = 32 * 1024
 _STATUS_FIELDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _STREAMS = {"": b"", "All": b"", "Stdout": b"stdout", "Stderr": b"stderr"}
 
@@ -77,10 +80,10 @@ def pod_log(store: Store, pods: Path, request: Request, target: Target, closing:
     container = _container(pod, text(request, "container"))
     uid = pod["metadata"]["uid"]
     run = _run(pod, container, restarts(pods / uid / container), wanted.previous)
-    file: BinaryIO | None = None
+    file: FileIO | None = None
     if run is not None:
         try:
-            file = run.path.open("rb")
+            file = run.path.open("rb", buffering=0)
         except OSError:
             raise _not_started(pod, container) from None
     reader = _LogReader(store, uid, run, file, wanted, closing)
@@ -147,7 +150,7 @@ class _LogReader:
         store: Store,
         uid: str,
         run: Restart | None,
-        file: BinaryIO | None,
+        file: FileIO | None,
         wanted: _Wanted,
         closing: asyncio.Event,
     ) -> None:
@@ -160,29 +163,32 @@ class _LogReader:
         if self.file is None:
             return
         try:
-            await asyncio.to_thread(self._seek, self.file)
-            async for chunk in self._read(self.file):
+            position = await asyncio.to_thread(self._start, self.file)
+            async for chunk in self._read(self.file, position):
                 yield chunk
         finally:
             self.file.close()
 
-    def _seek(self, file: BinaryIO) -> None:
-        size = file.seek(0, 2)
-        start = 0
+    def _start(self, file: FileIO) -> int:
+        """Return where to begin, and go there."""
+        buffered = BufferedReader(file)
+        size, start = buffered.seek(0, os.SEEK_END), 0
         if self.wanted.tail is not None:
-            start = offset_tail(file, self.wanted.tail, size)
+            start = offset_tail(buffered, self.wanted.tail, size)
         if self.wanted.since is not None:
-            start = max(start, offset_since(file, self.wanted.since, size))
-        file.seek(start)
+            start = max(start, offset_since(buffered, self.wanted.since, size))
+        buffered.detach()
+        return file.seek(start)
 
-    async def _read(self, file: BinaryIO) -> AsyncIterator[bytes]:
+    async def _read(self, file: FileIO, position: int) -> AsyncIterator[bytes]:
         pause = POLL_SECONDS[0]
         while not self.renderer.full and not self.closing.is_set():
             over = not self.wanted.follow or self._over()
-            data = await asyncio.to_thread(file.read, CHUNK)
-            if data:
+            left = os.fstat(file.fileno()).st_size - position
+            if left > 0:
                 pause = POLL_SECONDS[0]
-                text = await asyncio.to_thread(self.renderer.feed, data)
+                data, text = await self._take(file, left)
+                position += len(data)
                 if text:
                     yield text
             elif over:
@@ -191,8 +197,16 @@ class _LogReader:
                 await asyncio.sleep(pause)
                 pause = min(pause * 1.5, POLL_SECONDS[1])
 
+    async def _take(self, file: FileIO, left: int) -> tuple[bytes, bytes]:
+        """Return what is read next, and its text; a large piece is read beside the loop."""
+        if left <= SMALL:
+            data = file.read(left)
+            return data, self.renderer.feed(data)
+        data = await asyncio.to_thread(file.read, CHUNK)
+        return data, await asyncio.to_thread(self.renderer.feed, data)
+
     def _over(self) -> bool:
-        """Tell whether nothing more will be written. Asked before a read, so that an empty read after it is the end."""
+        """Tell whether nothing more will be written. Asked before the size, so that a read to the end after it is the last."""
         run = self.run
         if run is None or run.exit_path.exists():
             return True
