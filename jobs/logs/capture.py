@@ -115,7 +115,7 @@ class _Follower:
         archive = self._archive
         self.retry_after = 0.0
         archive.drop_open()
-        splitter, resume = Splitter(archive.last_stamp), Resume(archive.position)
+        splitter, resume = Splitter(archive.last_stamp, cap=0), Resume(archive.position)
         stream = self._stream_factory(archive.position.since_time())
         while True:
             try:

@@ -288,9 +288,9 @@ class _Follower:
 
     def _archived(self, archive: Archive, pieces: list[Piece]) -> None:
         self._take_stock(archive)
-        samples = [
-            s for piece in pieces if piece.first and piece.last for s in self._metrics.line(piece.data, piece.stamp)
-        ]
+        samples: list[Sample] = []
+        for piece in pieces:
+            samples += self._metrics.part(piece.data, piece.stamp, piece.first, piece.last)
         if samples:
             self._captures.found(self.container, samples)
         self._captures.mark(self)

@@ -34,11 +34,9 @@ class Sample:
 
 def parse_line(data: bytes, stamp: int) -> list[Sample]:
     """Return the samples of one line, [] for an ordinary one. Of a progress bar the last redraw counts; values that are not finite are left out."""
-    if len(data) > MAX_LINE:
-        data = data[-MAX_LINE:].rpartition(b"\r")[2]
+    data = data.rstrip(b"\r")[-MAX_LINE:].rpartition(b"\r")[2]
     if b"=" not in data and b"{" not in data:
         return []
-    data = data.rstrip(b"\r").rpartition(b"\r")[2]
     text = _ESCAPE.sub(b"", data).decode("utf-8", "replace").strip()
     pairs, step = _json_pairs(text) if text.startswith("{") else _text_pairs(text)
     return [
@@ -90,7 +88,16 @@ class MetricParser:
     def __init__(self, interval_seconds: float = 1.0) -> None:
         self._interval = int(interval_seconds * 1e9)
         self._given: dict[str, int] = {}
+        self._open = b""
         self._held: dict[str, Sample] = {}
+
+    def part(self, data: bytes, stamp: int, first: bool, last: bool) -> list[Sample]:
+        """Return the samples that are due of a line that comes in parts, once its `last` part is there; of a long one its end is looked at."""
+        if first and last:
+            return self.line(data, stamp)
+        whole = data if first else self._open + data
+        self._open = b"" if last else whole[-2 * MAX_LINE :]
+        return self.line(whole, stamp) if last else []
 
     def line(self, data: bytes, stamp: int) -> list[Sample]:
         """Return the samples of a line that are due."""

@@ -22,7 +22,11 @@ class Piece:
 
 
 class Splitter:
-    """Splits the stream; `stamp` is that of the last line begun (a line without a stamp of its own takes it)."""
+    """Splits the stream.
+
+    stamp: that of the last line begun (a line without a stamp of its own takes it). cap: bytes of a line without LF that are held back; with 0
+    whatever came is given out at once, so that a progress bar is seen before its line ends.
+    """
 
     def __init__(self, stamp: int = 0, cap: int = PIECE_BYTES) -> None:
         self.stamp = stamp
@@ -34,7 +38,11 @@ class Splitter:
         """Return the lines that are complete now, and parts of one that is longer than the cap."""
         *lines, rest = (self._rest + chunk).split(b"\n")
         pieces = [self._piece(line, last=True) for line in lines]
-        if len(rest) > self._cap + LONGEST_STAMP:
+        if (
+            rest
+            and len(rest) > self._cap
+            and (self._inside or b" " in rest[:LONGEST_STAMP] or len(rest) > LONGEST_STAMP)
+        ):
             pieces.append(self._piece(rest, last=False))
             rest = b""
         self._rest = rest

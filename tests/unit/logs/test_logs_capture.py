@@ -196,3 +196,24 @@ def test_pieces_are_told_once(tmp_path: Path) -> None:
     )
     archive.close()
     assert told == [b"one", b"two", b"three"]
+
+
+def test_a_bar_is_seen_before_its_line_ends(tmp_path: Path) -> None:
+    seen: list[list[str]] = []
+    data = served([b"one", b"\r10%\r20%"])
+
+    def look(world: World) -> State:
+        with LogReader(tmp_path) as reader:
+            seen.append([row.row.text for row in reader.render(0, 10)])
+        return once_all_was_read(world)
+
+    world = World([[data[:-1], Unavailable("x")], [data]], look)
+    assert run(tmp_path, world) == "ended"
+    assert seen[1] == ["one", "20%"]
+    assert texts(tmp_path) == ["one", "\r10%\r20%"]
+
+
+def test_pieces_in_parts_make_whole_lines(tmp_path: Path) -> None:
+    world = World([[ALL[at : at + 1] for at in range(len(ALL))]], always("ended"))
+    assert run(tmp_path, world) == "ended"
+    assert texts(tmp_path) == ["one", "two", "three"]

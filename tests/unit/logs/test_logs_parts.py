@@ -49,6 +49,19 @@ def test_a_long_line_passes_in_pieces_and_memory_stays_small() -> None:
     assert {piece.stamp for piece in found} == {BASE, BASE + 1_000_000_000}
 
 
+@pytest.mark.parametrize("size", [1, 5, 33, 40, 1000])
+def test_without_a_cap_every_byte_is_given_out_at_once(size: int) -> None:
+    data = served([b"10%\r20%", b"", b"x" * 100, b"end"])[:-1]
+    splitter, text = Splitter(cap=0), b""
+    found: list[Piece] = []
+    for at in range(0, len(data), size):
+        found += splitter.feed(data[at : at + size])
+    text = b"".join(piece.data + (b"\n" if piece.last else b"") for piece in found)
+    assert text == b"10%\r20%\n\n" + b"x" * 100 + b"\nend"
+    assert [piece.stamp for piece in found if piece.first] == [BASE + at * 1_000_000_000 for at in range(4)]
+    assert splitter.flush() == []
+
+
 def test_flush_begins_a_new_line_afterwards() -> None:
     splitter = Splitter()
     splitter.feed(STAMP + b" torn")

@@ -57,3 +57,13 @@ def test_names_are_limited() -> None:
     parser = MetricParser()
     given = [sample for number in range(500) for sample in parser.line(b"loss_%d=1" % number, 0)]
     assert len(given) == 64
+
+
+def test_a_line_in_parts_is_one_line() -> None:
+    parser = MetricParser()
+    assert parser.part(b"loss=0.", 0, first=True, last=False) == []
+    assert parser.part(b"2", 0, first=False, last=False) == []
+    assert [sample.value for sample in parser.part(b"5", 0, first=False, last=True)] == [0.25]
+    for _ in range(100):
+        parser.part(b"\rloss=9 " * 1000, 0, first=False, last=False)
+    assert [sample.value for sample in parser.part(b"\rloss=3", 9 * SECOND, first=False, last=True)] == [3]
