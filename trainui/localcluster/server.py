@@ -13,6 +13,7 @@ import uvicorn
 from trainui.localcluster.admission import admit
 from trainui.localcluster.api.app import Api
 from trainui.localcluster.certificates import ensure_certificate
+from trainui.localcluster.errors import ApiError
 from trainui.localcluster.folder import ClusterFolder
 from trainui.localcluster.store import Store
 
@@ -40,6 +41,7 @@ class Server:
         config = uvicorn.Config(
             self.api,
             log_config=None,
+            log_level="critical",  # what fails in a request is logged by the API; the rest is chatter about connections
             access_log=False,
             lifespan="off",
             ssl_certfile=certificate,
@@ -87,7 +89,10 @@ class Server:
 
     async def _expire(self) -> None:
         while True:
-            self.store.expire("Event", self.store.clock() - EVENT_SECONDS)
+            try:
+                self.store.expire("Event", self.store.clock() - EVENT_SECONDS)
+            except ApiError as error:
+                log.error("old events stay for now: %s", error.message)
             await asyncio.sleep(SWEEP_SECONDS)
 
 

@@ -52,7 +52,11 @@ class Api:
             log.exception("%s %s failed", request.method, request.url.path)
             failure = ApiError(500, "InternalError", "the local cluster failed to answer; its log has the reason")
             response = json_response(failure.status(), 500)
-        await response(scope, receive, send)
+        try:
+            await response(scope, receive, send)
+        except Exception:
+            log.exception("%s %s broke off", request.method, request.url.path)
+            raise
 
     async def _answer(self, request: Request) -> Response:
         path = request.url.path
