@@ -27,8 +27,8 @@ class Cluster:
 
     # What there is
 
-    def all(self, kind: str, **labels: str) -> list[Obj]:
-        return self.store.list(kind, None, {key: value for key, value in labels.items()} or None)[0]
+    def all(self, kind: str) -> list[Obj]:
+        return self.store.list(kind)[0]
 
     def get(self, kind: str, name: str) -> Obj | None:
         return self.store.get(kind, NS, name)

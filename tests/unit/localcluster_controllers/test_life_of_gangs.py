@@ -152,7 +152,7 @@ def test_a_large_gang_is_not_starved_by_small_ones() -> None:
 
 def test_a_later_job_uses_machines_that_the_first_cannot() -> None:
     async def scenario(cluster: Cluster) -> None:
-        cluster.machine("gpu", cpu="4", labels={"pool": "gpu"}, **{"nvidia.com_gpu": "1"})
+        cluster.machine("gpu", cpu="4", labels={"pool": "gpu"})
         cluster.machine("cpu", cpu="4", labels={"pool": "cpu"})
         create_gang(cluster, "a", pods=1, cpu="3", nodeSelector={"pool": "gpu"})
         await cluster.settle()

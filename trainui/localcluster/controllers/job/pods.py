@@ -65,7 +65,8 @@ def replaces_only_failed(job: Obj) -> bool:
 
 def parallelism_of(job: Obj) -> int:
     """Return how many pods may run at once; 1 when it does not say."""
-    return int(job["spec"].get("parallelism", 1))
+    wanted = job["spec"].get("parallelism")
+    return 1 if wanted is None else int(wanted)
 
 
 def completions_of(job: Obj) -> int | None:
