@@ -16,7 +16,9 @@ from rest_framework.views import APIView
 from jobs.api import schemas
 from jobs.api.represent import log_stream
 from jobs.logs import window as views
+from jobs.logs.find import find
 from jobs.logs.reader import LogReader, merged_lines
+from jobs.logs.search import Query, SearchError
 from jobs.logs.times import format_stamp
 from jobs.models import LogStream, TrainJob
 from jobs.queries import job as one
@@ -91,6 +93,38 @@ class Tail(APIView):
             return Response(
                 _checked(lambda: views.tail(sources, request.query_params.get("cursor", ""), _ranks(request)))
             )
+
+
+class Search(APIView):
+    """Where the logs hold a text."""
+
+    @extend_schema(
+        operation_id="searchLogs",
+        responses={200: dict, **schemas.problems(401, 404, 422)},
+        parameters=[
+            RANKS,
+            STREAM,
+            OpenApiParameter("q", str, description="What to look for.", required=True),
+            OpenApiParameter("mode", str, enum=["literal", "regex"]),
+            OpenApiParameter("case", str, enum=["insensitive", "sensitive"]),
+            OpenApiParameter("at", str, description="Cursor of the rows, so that positions mean the same."),
+            OpenApiParameter("after", str, description="`next` of the answer before."),
+        ],
+    )
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Search all archived rows; literal and case-insensitive unless asked otherwise."""
+        job = one.visible_job(caller(request), job_id)
+        asked = request.query_params
+        try:
+            query = Query(asked.get("q", ""), asked.get("mode", "literal"), asked.get("case", "insensitive"))
+            with open_sources(job, _streams(request)) as sources:
+                found = find(sources, query, _ranks(request), at=asked.get("at", ""), after=asked.get("after", ""))
+        except SearchError as error:
+            raise Problem(422, error.code, str(error), [Finding("q", error.code, str(error))]) from None
+        except ValueError:
+            message = "The cursor was cut or changed; start without one."
+            raise Problem(422, "invalid_parameter", message, [Finding("at", "invalid_parameter", message)]) from None
+        return Response(found.as_json())
 
 
 class FullRow(APIView):

@@ -24,6 +24,7 @@ urlpatterns = [
     path(f"{JOB}/logs/rows", logs.Rows.as_view(), name="api-log-rows"),
     path(f"{JOB}/logs/tail", logs.Tail.as_view(), name="api-log-tail"),
     path(f"{JOB}/logs/rows/<int:stream>/<int:row>", logs.FullRow.as_view(), name="api-log-row"),
+    path(f"{JOB}/logs/search", logs.Search.as_view(), name="api-log-search"),
     path(f"{JOB}/logs/text", logs.Text.as_view(), name="api-log-text"),
     path(f"{JOB}/logs/download", logs.Download.as_view(), name="api-log-download"),
     path(f"{JOB}/logs/stream", log_stream.log_events, name="api-log-stream"),

@@ -20,8 +20,11 @@ FIELD_MANAGER = "trainui"
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 WATCH_SECONDS = 240
+LOG_IDLE_SECONDS = (
+    300.0  # a silent log is opened again, since a half-open connection looks the same (kubernetes-client/python#1546)
+)
 LIST_LIMIT = 500
-POOL_SIZE = 64
+POOL_SIZE = 1024  # every followed container holds a connection; fewer would throw connections away (kubernetes-client/python#290)
 CHUNK_BYTES = 65536
 
 Object = dict[str, Any]
@@ -160,7 +163,7 @@ class Cluster:
         )
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
         yield from self._chunks(
-            path, query, read_seconds=None if follow else READ_SECONDS, what=f"log of {pod}/{container}"
+            path, query, read_seconds=LOG_IDLE_SECONDS if follow else READ_SECONDS, what=f"log of {pod}/{container}"
         )
 
     def version(self) -> Object:
