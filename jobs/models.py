@@ -29,6 +29,9 @@ class TrainJob(models.Model):
     submission_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001  null is "none", which is not unique
     fingerprint = models.CharField(max_length=64, blank=True, default="")
     desired_suspend = models.BooleanField(null=True, blank=True)  # null: as the cluster has it
+    suspended_by = models.ForeignKey(  # who asked last that it waits, until somebody or something resumes it
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancel_requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -40,6 +40,7 @@ def _adopt(obj: Object) -> uuid.UUID | None:
         project=project, namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"], created_at=created, pushed_at=created,
         runtime_kind=reference.get("kind", "ClusterTrainingRuntime"), runtime_name=reference.get("name", ""), attempts=1,
         phase=phases.CREATING, code="AwaitingController", sentence="Made outside trainui; its children are being created.", since=created,
+        due_at=timezone.now(),
     )  # fmt: skip
     TrainJobDetail.objects.create(job=row, manifest={k: v for k, v in obj.items() if k != "status"})
     return row.pk

@@ -1,6 +1,7 @@
 """The shell around log capture: which containers to follow, and what their archives hold as rows, events and metric samples."""
 
 import logging
+import shutil
 import threading
 import uuid
 from datetime import UTC, datetime
@@ -43,7 +44,10 @@ class LogRows:
             "gone": "The pod went away before its log was read to the end.",
             "replaced": "A later attempt began before this log was read to the end.",
         }
-        self._write(container, progress, {"complete": True, "problem": problems.get(reason, "")})
+        if not self._write(container, progress, {"complete": True, "problem": problems.get(reason, "")}):
+            shutil.rmtree(
+                Path(settings.LOGS_DIR) / container.job_id, ignore_errors=True
+            )  # its record was deleted meanwhile
 
     def samples(self, container: Container, samples: list[Sample]) -> None:
         """Keep metrics that were printed, unless the program reports them itself, or another rank prints the same."""
@@ -59,11 +63,12 @@ class LogRows:
         )
         publish(Change("metrics-changed", str(job.project_id), str(job.pk)))
 
-    def _write(self, container: Container, progress: LogProgress, more: dict[str, Any]) -> None:
+    def _write(self, container: Container, progress: LogProgress, more: dict[str, Any]) -> bool:
+        """Bring the row of a log up to date; False when the job's record is gone."""
         close_old_connections()
         row = self._row(container)
         if row is None:
-            return
+            return False
         stamps = (
             {"first_at": _time(progress.first_stamp), "last_at": _time(progress.last_stamp)} if progress.lines else {}
         )
@@ -76,6 +81,7 @@ class LogRows:
                 {"stream": row.pk, "lines": progress.lines, **({"complete": True} if more else {})},
             )
         )
+        return True
 
     def _row(self, container: Container) -> LogStream | None:
         """Return the row of a log; None when the job's record is gone."""

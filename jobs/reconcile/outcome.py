@@ -3,25 +3,22 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs.models import TrainJob
-from jobs.state import observe, phases
+from jobs.state import observe
 from jobs.state.model import JobState
+from trainui.accounts.models import User
 from trainui.cluster import kinds
 
 if TYPE_CHECKING:
     from jobs.reconcile.reconcile import Pass
 
 Object = dict[str, Any]
-REFUSED = "Refused"
 
 
 def observed(this: "Pass", events: list[Object]) -> JobState:
     """Return the state of the job after a pass."""
-    if this.findings and this.trainjob is None:
-        return _never_created(this)
     snapshot = {
         "record": _record(this),
-        "trainjob": _with_refusal(this),
+        "trainjob": this.trainjob,
         "jobset": this.mirror.one(kinds.JOB_SET, this.name),
         "jobs": this.mirror.all(kinds.JOB),
         "pods": this.mirror.all(kinds.POD),
@@ -44,8 +41,8 @@ def columns(this: "Pass", state: JobState, live: bool) -> dict[str, Any]:
         "since": _time(state.since) or (job.since if job.phase == state.phase and job.since else this.now),
         "nodes_expected": state.counts.expected or job.nodes_expected,
         "nodes_ready": state.counts.ready,
-        "scheduled_at": job.scheduled_at or _time(state.scheduled_at),
-        "started_at": job.started_at or _time(state.started_at),
+        "scheduled_at": _time(state.scheduled_at),
+        "started_at": _time(state.started_at),
         "finished_at": finished_at if state.finished else None,
         "live": live,
         "reconciled_at": this.now,
@@ -69,58 +66,44 @@ def status_patch(trainjob: Object, state: JobState, trainer_status: Object | Non
 
 
 def _record(this: "Pass") -> Object:
+    """Return what the database knows of the job, as docs/states.md lists it."""
     job = this.job
     expected = this.detail.get("expected") or job.detail.expected
     return {
         "uid": job.uid,
+        "name": job.name,
+        "namespace": job.namespace,
+        "submission_id": str(job.pk),
         "expected": expected.get("replicated_jobs", []),
         "gang": expected.get("gang"),
         "runtime_exists": job.detail.runtime is not None or not this.trouble,
         "accepted_at": _text(job.created_at),
         "push_error": this.detail.get("push_error") if job.uid is None else None,
+        "refused": _refused(this),
         "scheduled_at": _text(job.scheduled_at),
         "started_at": _text(job.started_at),
+        "finished_at": _text(job.finished_at),
+        "since": _text(job.since),
         "phase": job.phase,
         "code": job.code,
+        "state": job.detail.state or {},
         "last_seen": _text(job.observed_at),
-        "cancel_requested_by": _who(job) if job.cancel_requested_at else None,
-        "suspended_by": None,
+        "cancel_requested_by": _who(job.cancel_requested_by) if job.cancel_requested_at else None,
+        "cancel_requested_at": _text(job.cancel_requested_at),
+        "suspended_by": job.suspended_by.get_username() if job.suspended_by else None,
     }
 
 
-def _who(job: TrainJob) -> str:
-    return job.cancel_requested_by.get_username() if job.cancel_requested_by else "a deleted user"
+def _who(user: User | None) -> str:
+    return user.get_username() if user else "a deleted user"
 
 
-def _with_refusal(this: "Pass") -> Object | None:
-    """Return the TrainJob, with the condition Failed when it can never be built."""
-    if this.trainjob is None or not this.findings:
-        return this.trainjob
-    message = " ".join(f"{f.path}: {f.message}" if f.path else f.message for f in this.findings)
-    condition = {
-        "type": "Failed",
-        "status": "True",
-        "reason": REFUSED,
-        "message": message[:32000],
-        "lastTransitionTime": _stamp(this.now),
-    }
-    status = this.trainjob.get("status") or {}
-    others = [c for c in status.get("conditions") or [] if c["type"] != "Failed"]
-    return this.trainjob | {"status": status | {"conditions": [*others, condition]}}
-
-
-def _never_created(this: "Pass") -> JobState:
-    sentence = "The cluster refused the job: " + " ".join(f.message for f in this.findings)
-    return JobState(
-        phases.FAILED,
-        REFUSED,
-        "error",
-        sentence,
-        since=_text(this.now),
-        recheck_at=None,
-        finished=True,
-        finished_at=_text(this.now),
-    )
+def _refused(this: "Pass") -> Object | None:
+    """Return what says that the job can never be built, or None."""
+    if not this.findings:
+        return None
+    message = "; ".join(f"{f.path}: {f.message}" if f.path else f.message for f in this.findings)
+    return {"message": message, "time": _text(this.now)}
 
 
 def _time(text: str | None) -> datetime | None:
@@ -129,7 +112,3 @@ def _time(text: str | None) -> datetime | None:
 
 def _text(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
-
-
-def _stamp(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

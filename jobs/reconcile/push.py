@@ -15,7 +15,12 @@ Object = dict[str, Any]
 
 
 class NameTaken(Exception):
-    """Another TrainJob has the name; this submission can never be created under it."""
+    """Another TrainJob (`namesake`) has the name; this submission can never be created under it."""
+
+    def __init__(self, namesake: Object) -> None:
+        metadata = namesake["metadata"]
+        super().__init__(f"the cluster has another TrainJob {metadata['name']} in {metadata['namespace']}")
+        self.namesake = namesake
 
 
 def push(cluster: Cluster, job: TrainJob, token: uuid.UUID, now: datetime) -> Object:
@@ -39,7 +44,7 @@ def find_own(cluster: Cluster, job: TrainJob) -> Object | None:
     except NotFound:
         return None
     if submission_of(live) != str(job.pk):
-        raise NameTaken(f"the cluster has another TrainJob {job.name} in {job.namespace}")
+        raise NameTaken(live)
     return live
 
 

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, DateTimeField, F, Value, When
 from django.utils import timezone
 
 from jobs import builders
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile import children, retire
+from jobs.reconcile.adopt import row_of_trainjob
 from jobs.reconcile.desired import NotYet, desired
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.kube_events import creation_failed
@@ -21,6 +22,7 @@ from jobs.reconcile.masking import mask
 from jobs.reconcile.mirror import Mirror, events_of
 from jobs.reconcile.outcome import columns, observed, status_patch
 from jobs.reconcile.push import NameTaken, find_own, push
+from jobs.state import phases
 from jobs.state.model import JobState
 from runtimes.spec.findings import Finding
 from trainui.cluster import kinds
@@ -47,6 +49,7 @@ class Pass:
     findings: list[Finding] = field(default_factory=list)
     trouble: str = ""  # a failure that may pass, said to the user and tried again
     recheck_at: datetime | None = None
+    namesake: Object | None = None  # the TrainJob that has the name which this job was to get
     detail: dict[str, Any] = field(default_factory=dict)  # columns of the detail row to write
 
     @property
@@ -64,7 +67,7 @@ def reconcile_job(job_id: uuid.UUID | str) -> None:
     with job_lease(job_id) as token:
         if token is None:
             return
-        job = TrainJob.objects.select_related("detail", "project").get(pk=job_id)
+        job = TrainJob.objects.select_related("detail", "project", "cancel_requested_by", "suspended_by").get(pk=job_id)
         seen_due = job.due_at
         this = Pass(job, token, timezone.now(), Mirror.of(job))
         try:
@@ -72,6 +75,8 @@ def reconcile_job(job_id: uuid.UUID | str) -> None:
         except ClusterError as error:
             _postpone(this, error)
         gone = _write(this, seen_due)
+    if this.namesake is not None and (other := row_of_trainjob(this.namesake)):
+        ring(other)  # watch left it without a row while our submission held the name
     if not gone and TrainJob.objects.filter(pk=job_id, due_at__lte=timezone.now()).exists():
         ring(job.pk)  # something changed while we worked and its ring found our lease
 
@@ -118,6 +123,7 @@ def _bring_in(this: Pass) -> bool:
         this.findings = [
             Finding("metadata.name", "name_taken", f"{error}: choose another name, or delete that one first.")
         ]
+        this.namesake = error.namesake
         return False
     except Invalid as error:
         this.findings = [
@@ -148,8 +154,10 @@ def _delete(this: Pass) -> None:
 
 def _apply_suspend(this: Pass) -> None:
     assert this.trainjob is not None
-    wanted = this.job.desired_suspend
+    wanted, here = this.job.desired_suspend, TrainJob.objects.filter(pk=this.job.pk, lease_token=this.token)
     if wanted is None:
+        if this.job.suspended_by_id and this.job.phase == phases.RUNNING:  # resumed from outside
+            here.filter(desired_suspend=None).update(suspended_by=None)
         return
     if bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
         this.cluster = this.cluster or connect(settings.KUBECONFIG)
@@ -157,7 +165,7 @@ def _apply_suspend(this: Pass) -> None:
             kinds.TRAIN_JOB, this.job.namespace, this.name, {"spec": {"suspend": wanted}}
         )
     # Services write this column; it is taken back only while it still says what was just done.
-    TrainJob.objects.filter(pk=this.job.pk, lease_token=this.token, desired_suspend=wanted).update(desired_suspend=None)
+    here.filter(desired_suspend=wanted).update(desired_suspend=None)
 
 
 def _apply_children(this: Pass) -> None:
@@ -239,7 +247,7 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
     state = observed(this, events_of(job))
     if this.trainjob is not None:
         _write_status(this, state)
-    gone = this.trainjob is None and state.finished
+    gone = state.finished and (this.trainjob is None or this.trainjob["metadata"]["uid"] != job.uid)
     if gone and job.delete_requested_at:
         retire.purge(job)
         _publish(this, state)
@@ -247,9 +255,8 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
     recheck = _earliest(state.recheck_at, this.recheck_at)
     derived = columns(this, state, live=not gone)
     # A change that came while we worked has moved `due_at`: it stays due.
-    due = (
-        Case(When(due_at=seen_due, then=Value(recheck)), default=F("due_at")) if seen_due else (recheck or F("due_at"))
-    )
+    unmoved = {"due_at": seen_due} if seen_due else {"due_at__isnull": True}
+    due = Case(When(**unmoved, then=Value(recheck, output_field=DateTimeField())), default=F("due_at"))
     if guarded(job.pk, this.token, due_at=due, **derived):
         this.detail["state"] = state.as_dict()
         TrainJobDetail.objects.filter(pk=job.pk).update(**this.detail)

@@ -10,10 +10,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 from django.utils import timezone
 
 from jobs.models import WatchState
@@ -109,16 +109,33 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until stopped and the queue is empty."""
         while not (self.stop.is_set() and self.sink.queue.empty()):
-            batch = self._gather()
-            while batch:
-                try:
-                    self._write(batch)
+            if batch := self._gather():
+                self._bring_in(batch)
+
+    def _bring_in(self, batch: list[Seen]) -> None:
+        """Write a batch, again and again while the database is away; an object that nobody can read is left out, and the rest is written."""
+        single = len(batch) == 1 and len(batch[0].objects) <= 1
+        tried = False
+        while True:
+            try:
+                self._write(batch)
+                return
+            except (OperationalError, InterfaceError):
+                log.exception("the mirror cannot be written, trying again")
+                close_old_connections()
+                if self.stop.wait(1.0):
+                    return
+            except Exception:
+                if not single:
+                    log.exception("a batch cannot be written, trying its objects one by one")
                     break
-                except DatabaseError:
-                    log.exception("the mirror cannot be written, trying again")
-                    close_old_connections()
-                    if self.stop.wait(1.0):
-                        return
+                if tried:  # twice, because another process may have made the same row at the same moment
+                    log.exception("left out of the mirror: %s", _named(batch[0]))
+                    return
+                tried = True
+        for seen in batch:
+            for part in _parts(seen):
+                self._bring_in([part])
 
     def _gather(self) -> list[Seen]:
         try:
@@ -156,3 +173,15 @@ class Writer(threading.Thread):
                 state |= {"listed_at": now, "resource_version": seen.resource_version}
         for key, state in newest.items():
             WatchState.objects.update_or_create(kind=key, defaults=state)
+
+
+def _parts(seen: Seen) -> list[Seen]:
+    """Return one entry per object. A list becomes events: what it says of objects that are gone comes again with the next list."""
+    if seen.type == "ALIVE" or (seen.type != "REPLACE" and len(seen.objects) <= 1):
+        return [seen]
+    return [replace(seen, type="MODIFIED", objects=[obj]) for obj in seen.objects]
+
+
+def _named(seen: Seen) -> str:
+    metadata = seen.objects[0].get("metadata", {}) if seen.objects else {}
+    return f"{seen.type} {seen.kind.kind} {metadata.get('namespace', '')}/{metadata.get('name', '')}"

@@ -52,9 +52,11 @@ def delete(user: User, job: TrainJob, reason: str = "") -> TrainJob:
         job = _locked(job)
         if job.delete_requested_at:
             return job
-        job.delete_requested_at = timezone.now()
-        job.save(update_fields=["delete_requested_at"])
-        if not job.cancel_requested_at:
+        job.delete_requested_at = job.due_at = timezone.now()
+        job.save(update_fields=["delete_requested_at", "due_at"])
+        if job.cancel_requested_at:
+            ring_on_commit(job)
+        else:
             _ask_cancel(user, job, reason)
         record(user, "job.delete", job, detail={"reason": reason})
     return job
@@ -110,8 +112,9 @@ def _set_suspend(user: User, job: TrainJob, wanted: bool, reason: str) -> TrainJ
         if job.finished or job.phase == phases.DELETING or job.cancel_requested_at:
             raise _not_now(job, verb)
         job.desired_suspend = wanted
+        job.suspended_by = user if wanted else None
         job.due_at = timezone.now()
-        job.save(update_fields=["desired_suspend", "due_at"])
+        job.save(update_fields=["desired_suspend", "suspended_by", "due_at"])
         record(user, f"job.{verb}", job, detail={"reason": reason})
         ring_on_commit(job)
     return job
