@@ -9,7 +9,15 @@ from types import FrameType
 
 from trainui.up.config import BASE_DIR, Config, read_config
 from trainui.up.jobs import running_jobs
-from trainui.up.preflight import CannotStart, check_disk, check_port, start_over, take_lock
+from trainui.up.preflight import (
+    CannotStart,
+    check_broker,
+    check_disk,
+    check_local_cluster,
+    check_port,
+    start_over,
+    take_lock,
+)
 from trainui.up.processes import manage, processes
 from trainui.up.supervisor import Supervisor
 
@@ -33,6 +41,9 @@ def main() -> int:
         check_disk(config)
         lock = take_lock(config)
     check_port(config)
+    check_broker(config)
+    if config.own_cluster:
+        check_local_cluster(config)
     supervisor = Supervisor(config, say)
     for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT may be inherited as ignored
         signal.signal(number, _interrupt)
@@ -40,9 +51,8 @@ def main() -> int:
         _start(config, supervisor)
         supervisor.watch()
     except KeyboardInterrupt:
-        signal.signal(
-            signal.SIGINT, lambda *_: say("Already stopping; it takes at most the grace of the running jobs.")
-        )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: say("Already stopping; it takes at most the grace of the running jobs."))
         _say_what_stops(config)
     finally:
         supervisor.stop()
@@ -82,6 +92,8 @@ def _manage(config: Config, *arguments: str) -> str:
     )
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines()[-5:]
+        if words and words[-1].startswith("trainui: "):  # one clear line of ours
+            raise SystemExit(words[-1])
         raise CannotStart(f"`manage.py {arguments[0]}` failed:\n" + "\n".join(f"    {line}" for line in words))
     return done.stdout
 

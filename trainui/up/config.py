@@ -58,6 +58,11 @@ class Config:
         """Where the local cluster writes its kubeconfig."""
         return self.data / "cluster" / "kubeconfig"
 
+    @property
+    def own_cluster(self) -> bool:
+        """Whether the local cluster is used, not one that TRAINUI_KUBECONFIG names."""
+        return self.environment()["TRAINUI_KUBECONFIG"] == str(self.kubeconfig)
+
     def environment(self) -> dict[str, str]:
         """Return the environment of our own processes."""
         ours = {

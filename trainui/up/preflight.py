@@ -1,12 +1,18 @@
 """What can be wrong before anything starts; each ends the start with one line that says what to do."""
 
+import errno
 import fcntl
 import os
 import shutil
 import socket
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
+import psutil
+
+from trainui.localcluster.agent.config import ConfigurationError, check_job_env, read_environment
+from trainui.localcluster.agent.machines import MachineError, parse_machines
 from trainui.up.config import Config
 
 NEEDED_BYTES = 500 << 20
@@ -56,6 +62,48 @@ def take_lock(config: Config) -> IO[str]:
     return file
 
 
+def check_local_cluster(config: Config) -> None:
+    """Pass when the machines, the environment of jobs and the agent's settings can be used: its own start would fail where nobody looks."""
+    try:
+        parse_machines(config.machines, os.cpu_count() or 1, psutil.virtual_memory().total)
+        read_environment(os.environ)
+        check_job_env(config.job_env)
+    except (MachineError, ConfigurationError) as error:
+        raise CannotStart(str(error).replace("--job-env", "TRAINUI_JOB_ENV")) from None
+
+
+def check_broker(config: Config) -> None:
+    """Pass when the broker that REDIS_URL names answers; the embedded one is started later."""
+    if config.embedded_broker:
+        return
+    import redis  # only who brings a broker waits for this import
+
+    place = _without_password(config.redis_url)
+    try:
+        with redis.Redis.from_url(config.redis_url, socket_connect_timeout=3, socket_timeout=3) as client:
+            client.ping()
+    except ValueError:
+        raise CannotStart(
+            f"REDIS_URL: {place} is no address of a broker. Use redis://host:6379/0, rediss:// or unix:///path, or unset it for the embedded one"
+        ) from None
+    except (redis.RedisError, OSError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CannotStart(
+            f"REDIS_URL: the broker at {place} does not answer ({said}). Start it, correct the address, or unset it for the embedded one"
+        ) from None
+
+
+def _without_password(url: str) -> str:
+    """Return an address that may be printed."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "what it says"
+    scheme = f"{parts.scheme}://" if parts.scheme else ""
+    return f"{scheme}{host}{f':{port}' if port else ''}{parts.path}"
+
+
 def check_port(config: Config) -> None:
     """Pass when the address can be listened on."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
@@ -68,6 +116,10 @@ def check_port(config: Config) -> None:
                 f"port {config.port} needs root. Choose one above 1023: TRAINUI_PORT=8000 make up"
             ) from None
         except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise CannotStart(
+                    f"TRAINUI_HOST: {config.host} is no address of this machine ({error.strerror}). Use 127.0.0.1 or 0.0.0.0"
+                ) from None
             raise CannotStart(
                 f"port {config.port} of {config.host} is in use ({error.strerror}). Choose another: TRAINUI_PORT={config.port + 1} make up"
             ) from None

@@ -30,7 +30,7 @@ def processes(config: Config) -> list[Process]:
     python = sys.executable
     celery = [python, "-m", "celery", "-A", "trainui.celery", "--quiet"]
     found = [_broker(config)] if config.embedded_broker else []
-    if config.environment()["TRAINUI_KUBECONFIG"] == str(config.kubeconfig):
+    if config.own_cluster:
         found += _local_cluster(config)
     return [
         *found,

@@ -5,15 +5,17 @@ import secrets
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 
 from jobs import services
 from runtimes.models import Runtime
 from runtimes.services import blueprint_of, load_blueprints
 from runtimes.spec.parameters import bind
 from trainui.accounts.models import Membership, Project, Role, User
+from trainui.env import BadSetting
 
 ADMIN = "admin"
 PROJECT = "default"
@@ -33,6 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create what is missing and say what people must know."""
+        self._connect()
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         load_blueprints()
@@ -44,6 +47,14 @@ class Command(BaseCommand):
             return
         self._sample(admin, project)
         marker.write_text("The sample job was submitted; remove this file to have it submitted again.\n")
+
+    def _connect(self) -> None:
+        """Pass when the database answers. Raises BadSetting, which repeats nothing of the address: it may hold a password."""
+        try:
+            connection.ensure_connection()
+        except (DatabaseError, ImproperlyConfigured) as error:
+            said = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise BadSetting("DATABASE_URL", f"names a database that does not answer: {said}") from None
 
     def _admin(self) -> User:
         admin = User.objects.filter(is_superuser=True).order_by("pk").first()
