@@ -15,6 +15,7 @@ from trainui.events.changes import STREAM
 log = logging.getLogger(__name__)
 BLOCK_MS = 5_000
 QUEUE_LIMIT = 1_000
+EMPTY = "0-0"  # before the first entry
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Hub:
         self.url = url
         self.subscribers: set[Subscriber] = set()
         self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
         self._client: Any = None
         self.last_id = "$"
 
@@ -73,10 +75,11 @@ class Hub:
     async def subscribe(self, subscriber: Subscriber) -> AsyncIterator[Subscriber]:
         """Keep `subscriber` informed until the block is left."""
         self.subscribers.add(subscriber)
-        if self._task is None or self._task.done():
-            self.last_id = await self.newest_id()
-            self._task = asyncio.create_task(self._read())
         try:
+            async with self._starting:  # or two that come together would start two readers
+                if self._task is None or self._task.done():
+                    self.last_id = await self.newest_id()
+                    self._task = asyncio.create_task(self._read())
             yield subscriber
         finally:
             self.subscribers.discard(subscriber)
@@ -88,16 +91,18 @@ class Hub:
         """Return the id of the newest entry, "0-0" for an empty stream or a broker that is down."""
         with contextlib.suppress(redis.RedisError):
             newest = await self.client().xrevrange(STREAM, count=1)
-            return newest[0][0].decode() if newest else "0-0"
-        return "0-0"
+            return newest[0][0].decode() if newest else EMPTY
+        return EMPTY
 
     async def since(self, last_id: str) -> list[Entry] | None:
-        """Return the entries after `last_id`, or None when the stream no longer reaches back to it."""
+        """Return the entries after `last_id`, or None when the stream no longer reaches back to it, or too many came since."""
         try:
             oldest = await self.client().xrange(STREAM, count=1)
-            if oldest and _key(last_id) < _key(oldest[0][0].decode()):
+            reaches = _key(oldest[0][0].decode()) if oldest else (2**64, 0)
+            if _key(last_id) < reaches and last_id != EMPTY:
                 return None
-            return [_entry(*item) for item in await self.client().xrange(STREAM, min=f"({last_id}", count=QUEUE_LIMIT)]
+            missed = await self.client().xrange(STREAM, min=f"({last_id}", count=QUEUE_LIMIT + 1)
+            return [_entry(*item) for item in missed] if len(missed) <= QUEUE_LIMIT else None
         except redis.RedisError:
             return None
 
