@@ -1,0 +1,69 @@
+"""What several tests of whole jobs share."""
+
+import contextlib
+import json
+from typing import Any
+
+import psutil
+
+from tests.stack import Json, Stack, wait_for
+
+POD_TAG = "TRAINUI_POD_UID"  # the node agent's mark in the environment of everything a pod starts
+SUBMISSION_ID = "trainui.dev/submission-id"
+
+
+def objects(stack: Stack, kind: str, selector: str = "", namespace: str = "") -> list[Json]:
+    """Return objects of the cluster as kubectl reads them."""
+    arguments = ["get", kind, "-n", namespace or stack.project, "-o", "json"]
+    return list(json.loads(stack.kubectl(*arguments, *(["-l", selector] if selector else [])))["items"])
+
+
+def pods(stack: Stack, job: str) -> list[Json]:
+    """Return the pods of a job that the cluster has now."""
+    return objects(stack, "pods", f"jobset.sigs.k8s.io/jobset-name={job}")
+
+
+def submissions(stack: Stack, job_id: str) -> list[str]:
+    """Return the names of the TrainJobs that carry a submission's id."""
+    jobs = objects(stack, "trainjobs")
+    return [j["metadata"]["name"] for j in jobs if j["metadata"].get("annotations", {}).get(SUBMISSION_ID) == job_id]
+
+
+def processes(pod_uids: set[str]) -> list[psutil.Process]:
+    """Return every living process that pods started, found by the tag in its environment, whatever session it is in."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(POD_TAG) in pod_uids and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def await_no_process(pod_uids: set[str]) -> None:
+    """Return once nothing of these pods runs."""
+    assert pod_uids
+    wait_for(lambda: not processes(pod_uids), 60, "the processes of the pods to be gone")
+
+
+def uids(some: list[Json]) -> set[str]:
+    """Return the uids of objects."""
+    return {obj["metadata"]["uid"] for obj in some}
+
+
+def act(stack: Stack, job_id: str, action: str, who: str = "alice", **body: Any) -> Json:
+    """Suspend, resume or cancel by REST."""
+    with stack.client(who) as client:
+        answer = client.post(f"/api/v1/trainjobs/{job_id}/{action}", json=body)
+    assert answer.status_code == 202, answer.text
+    return dict(answer.json())
+
+
+def rows(stack: Stack, **query: str) -> list[Json]:
+    """Return the jobs that a list by REST shows."""
+    with stack.client() as client:
+        return list(client.get("/api/v1/trainjobs", params={"project": stack.project, **query}).json()["items"])
+
+
+def row(stack: Stack, name: str) -> Json | None:
+    """Return the newest job of a name as the list shows it."""
+    return next((job for job in rows(stack, q=name) if job["name"] == name), None)
