@@ -106,6 +106,8 @@ def _try(cycle: _Cycle, unit: Unit) -> None:
         _refuse_all(cycle, unit, unit.causes[0], "Unschedulable")
         return
     closed = set() if unit.started else cycle.kept
+    if closed and closed >= cycle.machines.keys() and all(pod.told for pod in unit.pods):
+        return  # Nothing can have changed for it: in a long queue only the first is looked at.
     placement = place(unit.pods, cycle.machines, closed)
     if len(placement.placed) >= unit.needed:
         _bind(cycle, unit, placement, closed)

@@ -29,7 +29,10 @@ _JOB_UID = "batch.kubernetes.io/controller-uid"
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod as the scheduler sees it. `job` is the uid of the JobSet (or Job) that it is part of, empty for a pod of its own."""
+    """A pod as the scheduler sees it.
+
+    `job` is the uid of the JobSet (or Job) that it is part of, empty for a pod of its own; `told` means that it says why it waits.
+    """
 
     obj: Obj = field(repr=False, compare=False)
     uid: str
@@ -46,6 +49,7 @@ class Pod:
     gated: bool
     created: str
     index: int
+    told: bool
     requests: Resources = field(compare=False)
     ports: frozenset[tuple[str, str, int]] = frozenset()
 
@@ -91,6 +95,7 @@ def pod_view(pod: Obj, classes: Mapping[str, Obj] | None = None) -> Pod:
         gated=bool(spec.get("schedulingGates")),
         created=str(pod["metadata"].get("creationTimestamp") or ""),
         index=completion_index(pod) or 0,
+        told=(find_condition(status_of(pod).get("conditions"), "PodScheduled") or {}).get("status") == "False",
         requests=pod_requests(spec) | {PODS: 1000},
         ports=_host_ports(spec),
     )
