@@ -2,6 +2,17 @@
 
 from django.urls import include, path
 
+from jobs.web import listing, listing_bulk, submit, submit_manifest
+
 urlpatterns = [
+    path("", listing.index, name="home"),
+    path("jobs", listing.index, name="jobs"),
+    path("jobs/bulk", listing_bulk.bulk, name="jobs-bulk"),
+    path("jobs/recent", listing.recent, name="jobs-recent"),
+    path("jobs/row/<uuid:job_id>", listing.row, name="job-row"),
+    path("submit", submit.start, name="submit"),
+    path("submit/manifest", submit_manifest.with_manifest, name="submit-manifest"),
+    path("submit/with/<str:name>", submit.with_blueprint, name="submit-with"),
+    path("submit/with/<str:namespace>/<str:name>", submit.with_blueprint, name="submit-with"),
     path("", include("jobs.web.job.urls")),
 ]
