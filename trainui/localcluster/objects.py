@@ -109,3 +109,17 @@ def owner_uids(obj: Obj) -> list[str]:
 def intent(obj: Obj) -> Obj:
     """Return the part of an object whose change counts as a new generation: all but metadata and status."""
     return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+
+
+def unchanged(old: Obj, new: Obj) -> bool:
+    """Tell whether a write changes nothing but the times at which managers wrote: then it is none."""
+    before, after = old["metadata"].get("managedFields"), new["metadata"].get("managedFields")
+    if before == after:
+        return new == old
+    if _timeless(before) != _timeless(after):
+        return False
+    return {**new, "metadata": {**new["metadata"], "managedFields": before}} == old
+
+
+def _timeless(entries: list[Obj] | None) -> list[Obj]:
+    return [{**entry, "time": ""} for entry in entries or ()]

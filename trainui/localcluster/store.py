@@ -3,10 +3,9 @@
 import sqlite3
 import time
 import uuid
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,49 +23,18 @@ from trainui.localcluster.objects import (
     name_causes,
     owner_uids,
     timestamp,
+    unchanged,
 )
 from trainui.localcluster.resources import KINDS, Kind, Obj
 from trainui.localcluster.selectors import both, field_predicate, label_predicate
 from trainui.localcluster.storage import Storage
+from trainui.localcluster.tables import Entry, Key, Table, replaced
 
-Key = tuple[str, str]
 Named = list[tuple[str, Obj]]  # here, since `list` is a method of the store
 Admit = Callable[["Store", str, Obj | None, Obj, str | None, float], Obj]
 """(store, kind, object before, object after, subresource, now) -> the object with defaults; raises ApiError to refuse."""
 
 FIRST_NAMESPACES = ("default", "kube-system")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One stored object, its JSON, and when it was written (Unix time)."""
-
-    obj: Obj
-    raw: bytes
-    written: float
-
-
-class _Table:
-    """The objects of one kind, in the order of namespace and name."""
-
-    def __init__(self) -> None:
-        self.entries: dict[Key, Entry] = {}
-        self.order: list[Key] = []
-
-    def set(self, key: Key, entry: Entry | None) -> None:
-        if entry is None:
-            del self.entries[key]
-            del self.order[bisect_left(self.order, key)]
-            return
-        if key not in self.entries:
-            insort(self.order, key)
-        self.entries[key] = entry
-
-    def keys(self, namespace: str | None) -> list[Key]:
-        if namespace is None:
-            return self.order
-        start = bisect_left(self.order, (namespace, ""))
-        return self.order[start : bisect_right(self.order, (namespace, "\U0010ffff"))]
 
 
 class Store:
@@ -84,7 +52,7 @@ class Store:
         self._admit = admit
         self._storage = Storage(path)
         self._version = self._storage.version()
-        self._tables = {kind: _Table() for kind in KINDS}
+        self._tables = {kind: Table() for kind in KINDS}
         self._uids: dict[str, tuple[str, Key]] = {}
         self._dependents: dict[str, set[tuple[str, Key]]] = {}
         self._feed = Feed(self._version)
@@ -227,14 +195,14 @@ class Store:
         key = _key(k, metadata.get("namespace", "default"), metadata["name"])
         old = self.read(kind, *key)
         _check_preconditions(k, old, metadata.get("uid"), metadata.get("resourceVersion"))
-        new = _replaced(k, old, editable(obj), subresource)
+        new = replaced(k, old, editable(obj), subresource)
         if self._admit:
             new = self._admit(self, kind, old, new, subresource, self.clock())
         if k.generation and subresource is None and intent(new) != intent(old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 1) + 1
         if deletion.is_over(new):
             return self._end(kind, key, new)
-        return old if new == old else self._write(kind, key, new).obj
+        return old if unchanged(old, new) else self._write(kind, key, new).obj
 
     def patch(self, kind: str, namespace: str | None, name: str, patch: Obj, subresource: str | None = None) -> Obj:
         """Apply a JSON merge patch and return the object as stored. Raises what `update` raises."""
@@ -260,6 +228,8 @@ class Store:
         key = _key(k, namespace, name)
         old = self.read(kind, *key)
         _check_preconditions(k, old, uid, resource_version)
+        if kind == "Namespace" and name in FIRST_NAMESPACES:
+            raise forbidden(k, name, "this namespace may not be deleted")
         new = deletion.marked(k, old, propagation, grace, self.clock())
         with self.transaction():
             if deletion.is_over(new):
@@ -407,25 +377,3 @@ def _check_preconditions(kind: Kind, old: Obj, uid: str | None, version: str | N
         raise conflict(kind, name, why)
     if version and version != old["metadata"]["resourceVersion"]:
         raise stale(kind, name)
-
-
-def _replaced(kind: Kind, old: Obj, new: Obj, subresource: str | None) -> Obj:
-    """Return the object after a write: what the writer sent, and from the old one what it may not set."""
-    if subresource is not None:
-        replaced = editable(old)
-        if "managedFields" in new["metadata"]:
-            replaced["metadata"]["managedFields"] = new["metadata"]["managedFields"]
-        replaced.pop(subresource, None)
-        if new.get(subresource) is not None:
-            replaced[subresource] = new[subresource]
-        return replaced
-    metadata = {key: value for key, value in new["metadata"].items() if key not in OWNED_BY_SERVER}
-    for key in (*OWNED_BY_SERVER, "namespace", "name", "generateName"):
-        if key in old["metadata"]:
-            metadata[key] = old["metadata"][key]
-    new |= {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
-    if kind.status:
-        new.pop("status", None)
-        if "status" in old:
-            new["status"] = old["status"]
-    return new

@@ -509,3 +509,37 @@ class TestTrainJobs:
         made = store.create("TrainJob", {**self.job(podSpecOverrides=[]), "more": 1})
         assert "podSpecOverrides" not in made["spec"]
         assert "more" not in made
+
+
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "1"}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"labels": {"a": "b", "example.com/c": "", "x": "1.2_3-4"}}, {}),
+        ({"labels": {"a": "b c"}}, {"metadata.labels": "FieldValueInvalid"}),
+        ({"labels": {"a": "x" * 64}}, {"metadata.labels": "FieldValueInvalid"}),
+        ({"labels": {"-a": "b"}}, {"metadata.labels": "FieldValueInvalid"}),
+        ({"labels": {"UPPER.com/a": "b"}}, {"metadata.labels": "FieldValueInvalid"}),
+        ({"labels": {"a/": "b"}}, {"metadata.labels": "FieldValueInvalid"}),
+        ({"annotations": {"a": "anything at all"}}, {}),
+        ({"annotations": {"a b": "x"}}, {"metadata.annotations": "FieldValueInvalid"}),
+        ({"annotations": {"a": "x" * 300_000}}, {"metadata.annotations": "FieldValueTooLong"}),
+        ({"finalizers": ["a b"]}, {"metadata.finalizers": "FieldValueInvalid"}),
+        ({"ownerReferences": [OWNER]}, {}),
+        ({"ownerReferences": [{**OWNER, "uid": ""}]}, {"metadata.ownerReferences[0].uid": "FieldValueRequired"}),
+        ({"ownerReferences": [OWNER, OWNER]}, {"metadata.ownerReferences[1]": "FieldValueDuplicate"}),
+        (
+            {"ownerReferences": [{**OWNER, "controller": True}, {**OWNER, "uid": "2", "controller": True}]},
+            {"metadata.ownerReferences": "FieldValueInvalid"},
+        ),
+    ],
+)
+def test_metadata(store: Store, metadata: dict, expected: dict) -> None:
+    assert causes(store, "ConfigMap", {"metadata": {"name": "a", **metadata}}) == expected
+
+
+def test_labels_of_a_template(store: Store) -> None:
+    spec = {"template": {**JOB["template"], "metadata": {"labels": {"a": "b c"}}}}
+    assert causes(store, "Job", named(spec)) == {"spec.template.labels": "FieldValueInvalid"}

@@ -402,6 +402,10 @@ class TestApply:
         first = client.apply(f"{pods}/a", body, "m").json()
         assert client.apply(f"{pods}/a", body, "m").json() == first
 
+    def test_what_is_not_stored_is_not_owned(self, client: Client, maps: str) -> None:
+        made = client.ok("POST", maps, {**config_map("a", x="1"), "more": 1})
+        assert made["metadata"]["managedFields"][0]["fieldsV1"] == {"f:data": {"f:x": {}}}
+
     def test_status(self, client: Client, jobs: str) -> None:
         client.apply(f"{jobs}/a", trainjob("a"), "m")
         status = {

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from trainui.localcluster.admission import admit
 from trainui.localcluster.errors import ApiError
 from trainui.localcluster.ownership.apply import apply, track
 from trainui.localcluster.ownership.fields import from_fields_v1, show_path, to_fields_v1
 from trainui.localcluster.ownership.managers import read_managers
+from trainui.localcluster.store import Store
 
 BASE = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 
@@ -183,6 +185,21 @@ class TestMerging:
         before = repr(live)
         apply("ConfigMap", live, config(c="1"), "m", "t")
         assert repr(live) == before
+
+
+def test_defaults_inside_an_atomic_list_are_no_change() -> None:
+    store = Store(admit=admit)
+    jobset = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "a", "namespace": "default"},
+    }
+    jobset["spec"] = {"volumeClaimPolicies": [{"templates": []}]}
+    first = store.create("JobSet", apply("JobSet", None, jobset, "m", "then"))
+    assert first["spec"]["volumeClaimPolicies"][0]["retentionPolicy"] == {"whenDeleted": "Delete"}
+    again = apply("JobSet", first, jobset, "m", "now")
+    assert again["metadata"]["managedFields"][0]["time"] == "now"
+    assert store.update("JobSet", {**again, "metadata": {**again["metadata"], "name": "a"}}) is first
 
 
 class TestTracking:

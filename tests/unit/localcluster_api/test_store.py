@@ -193,6 +193,11 @@ class TestDeletion:
         store.delete("Pod", "n", "a", grace=0)
         assert store.get("Namespace", "", "n") is None
 
+    @pytest.mark.parametrize("name", ["default", "kube-system"])
+    def test_the_first_namespaces_stay(self, store: Store, name: str) -> None:
+        with refused(403, "Forbidden"):
+            store.delete("Namespace", "", name)
+
     def test_an_empty_namespace_goes_at_once(self, store: Store) -> None:
         store.create("Namespace", {"metadata": {"name": "n"}})
         store.delete("Namespace", "", "n")

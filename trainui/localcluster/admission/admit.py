@@ -1,6 +1,7 @@
 """The way of a write through defaults, schema and rules."""
 
 from trainui.localcluster.admission import core, jobs, jobsets, pods, trainer
+from trainui.localcluster.admission.metadata import check_metadata
 from trainui.localcluster.admission.rules import Defaulter, Reader, Rule, Write, required
 from trainui.localcluster.errors import Cause, invalid
 from trainui.localcluster.objects import name_causes
@@ -53,16 +54,22 @@ def admit(reader: Reader, kind: str, old: Obj | None, new: Obj, subresource: str
     if kind in DEFAULTS:
         DEFAULTS[kind](Write(old, new, reader, now))
     stored, causes = _shaped(kind, old, new)
-    name = new["metadata"].get("name", "")
-    if old is None:
-        causes = name_causes(KINDS[kind], name) + causes
-    if kind in RULES and not any(cause.reason == "FieldValueTypeInvalid" for cause in causes):
+    if not any(cause.reason == "FieldValueTypeInvalid" for cause in causes):
         known = {(cause.field, cause.reason) for cause in causes}
-        found = RULES[kind](Write(old, stored, reader, now))
+        found = _broken_rules(kind, Write(old, stored, reader, now))
         causes += [cause for cause in found if (cause.field, cause.reason) not in known]
     if causes:
-        raise invalid(KINDS[kind], name, causes)
+        raise invalid(KINDS[kind], str(new["metadata"].get("name", "")), causes)
     return stored
+
+
+def _broken_rules(kind: str, write: Write) -> list[Cause]:
+    """Return what rules of all kinds and of this one find in an object that has the right types."""
+    metadata = write.new["metadata"]
+    causes = name_causes(KINDS[kind], metadata.get("name", "")) if write.old is None else []
+    if write.old is None or write.old["metadata"] != metadata:
+        causes += check_metadata(metadata)
+    return causes + (RULES[kind](write) if kind in RULES else [])
 
 
 def _shaped(kind: str, old: Obj | None, new: Obj) -> tuple[Obj, list[Cause]]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from trainui.localcluster.admission.metadata import check_labels
 from trainui.localcluster.admission.podspec import check_pod_spec
 from trainui.localcluster.admission.rules import (
     IMMUTABLE,
@@ -68,6 +69,7 @@ def check_job(write: Write) -> list[Cause]:
         causes.append(required("spec.template.spec.containers"))
     else:
         causes += check_pod_spec(template, "spec.template.spec")
+        causes += check_labels((spec["template"].get("metadata") or {}).get("labels") or {}, "spec.template.labels")
         policy = template.get("restartPolicy", "")
         if policy not in _POLICIES:
             causes.append(unsupported("spec.template.spec.restartPolicy", policy, _POLICIES))

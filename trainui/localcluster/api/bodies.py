@@ -1,5 +1,6 @@
 """Reading request bodies: JSON or YAML, of bounded size, with a check for fields that a kind does not have."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -90,16 +91,25 @@ def _parse_yaml(body: bytes) -> Any:
     return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
 
 
-def check_shape(kind: str, obj: dict[str, Any], mode: str) -> list[str]:
-    """Check that values have the types that the kind gives them, and look for fields that it does not have.
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A body with only the fields that its kind has; a warning for each other one, and what else is wrong with it."""
 
-    Returns a warning for each unknown field. Raises ApiError: 422 where a value has another type, so that what comes after may rely on them;
-    400 naming unknown fields when `mode` is Strict.
+    obj: dict[str, Any]
+    warnings: list[str]
+    causes: list[Cause]
+
+
+def shape(kind: str, obj: dict[str, Any], mode: str) -> Shaped:
+    """Return a body in the form of its kind: unknown fields and nulls are dropped, nothing is filled in.
+
+    Raises ApiError: 422 where a value has another type than the kind gives it, so that what comes after may rely on types; 400 naming
+    unknown fields when `mode` is Strict.
     """
     if mode not in (STRICT, WARN, IGNORE, ""):
         message = f'fieldValidation: Unsupported value: "{mode}": supported values: "Ignore", "Strict", "Warn"'
         raise ApiError(422, "Invalid", message, causes=[Cause("fieldValidation", message, "FieldValueNotSupported")])
-    _, report = conform(SCHEMAS[kind], obj, custom=KINDS[kind].custom, defaults=False)
+    shaped, report = conform(SCHEMAS[kind], obj, custom=KINDS[kind].custom, defaults=False)
     if any(cause.reason == "FieldValueTypeInvalid" for cause in report.causes):
         name = (obj.get("metadata") or {}).get("name", "")
         raise invalid(KINDS[kind], str(name), report.causes)
@@ -107,4 +117,4 @@ def check_shape(kind: str, obj: dict[str, Any], mode: str) -> list[str]:
     if texts and mode == STRICT:
         causes = [Cause(path, "unknown field", "UnknownField") for path in report.unknown]
         raise ApiError(400, "BadRequest", f"strict decoding error: {', '.join(texts)}", causes=causes)
-    return [] if mode == IGNORE else texts
+    return Shaped(shaped, [] if mode == IGNORE else texts, report.causes)

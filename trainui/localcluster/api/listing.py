@@ -12,7 +12,8 @@ from trainui.localcluster.api.printers import definitions, row, table
 from trainui.localcluster.api.target import Target
 from trainui.localcluster.resources import Kind, Obj
 from trainui.localcluster.selectors import Predicate, both, field_predicate, label_predicate
-from trainui.localcluster.store import Entry, Key, Store
+from trainui.localcluster.store import Store
+from trainui.localcluster.tables import Entry, Key
 
 
 def json_response(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 
 from trainui.localcluster.errors import ApiError, Cause, bad_request
-from trainui.localcluster.store import Key
+from trainui.localcluster.tables import Key
 
 MAX_MANAGER = 128
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trainui.localcluster.api.accept import wanted_form
-from trainui.localcluster.api.bodies import check_shape, media_type, parse_document, read_body, read_document
+from trainui.localcluster.api.bodies import media_type, parse_document, read_body, read_document, shape
 from trainui.localcluster.api.listing import json_response, render_list, render_object, selection
 from trainui.localcluster.api.options import delete_options, dry_run, flag, manager, text
 from trainui.localcluster.api.target import Target
@@ -18,7 +18,6 @@ from trainui.localcluster.ownership.apply import apply, track
 from trainui.localcluster.patches.json_patch import json_patch
 from trainui.localcluster.patches.strategic import strategic_merge
 from trainui.localcluster.resources import Obj
-from trainui.localcluster.schema.conform import conform
 from trainui.localcluster.schema.kinds import SCHEMAS
 from trainui.localcluster.store import Store
 
@@ -41,15 +40,23 @@ async def create(store: Store, request: Request, target: Target) -> Response:
         raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     obj = await read_document(request)
     check_envelope(kind, obj, target.namespace or "")
-    warnings = check_shape(kind.kind, obj, text(request, "fieldValidation"))
-    metadata = {**(obj.get("metadata") or {})}
-    if kind.namespaced:
-        metadata["namespace"] = target.namespace
-    metadata.pop("resourceVersion", None)
-    new = track(kind.kind, None, {**obj, "metadata": metadata}, manager(request), _now(store))
+    shaped = shape(kind.kind, obj, text(request, "fieldValidation"))
+    body = _placed(target, shaped.obj)
+    body["metadata"].pop("resourceVersion", None)
+    new = track(kind.kind, None, body, manager(request), _now(store))
     with _rehearsed(store, dry_run(request)):
         stored = store.create(kind.kind, new)
-    return render_object(kind, stored, wanted_form(request), store.clock(), 201, warnings)
+    return render_object(kind, stored, wanted_form(request), store.clock(), 201, shaped.warnings)
+
+
+def _placed(target: Target, obj: Obj) -> Obj:
+    """Return a body with the namespace and name of its URL."""
+    metadata = {**obj.get("metadata", {})}
+    if target.name is not None:
+        metadata["name"] = target.name
+    if target.kind.namespaced:
+        metadata["namespace"] = target.namespace
+    return {**obj, "metadata": metadata}
 
 
 async def replace(store: Store, request: Request, target: Target) -> Response:
@@ -57,18 +64,15 @@ async def replace(store: Store, request: Request, target: Target) -> Response:
     kind, name = target.kind, target.name or ""
     obj = await read_document(request)
     check_envelope(kind, obj, target.namespace or "", name)
-    warnings = check_shape(kind.kind, obj, text(request, "fieldValidation"))
+    shaped = shape(kind.kind, obj, text(request, "fieldValidation"))
     live = store.read(kind.kind, target.namespace, name)
-    metadata = {**(obj.get("metadata") or {}), "name": name}
-    if kind.namespaced:
-        metadata["namespace"] = target.namespace
-    if kind.custom and not metadata.get("resourceVersion"):
+    new = _placed(target, shaped.obj)
+    if kind.custom and not new["metadata"].get("resourceVersion"):
         raise invalid(
             kind, name, [Cause("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")]
         )
-    new = {**obj, "metadata": metadata}
     stored = _update(store, request, target, live, new)
-    return render_object(kind, stored, wanted_form(request), store.clock(), 200, warnings)
+    return render_object(kind, stored, wanted_form(request), store.clock(), 200, shaped.warnings)
 
 
 def _update(store: Store, request: Request, target: Target, live: Obj, new: Obj) -> Obj:
@@ -120,12 +124,9 @@ async def patch_object(store: Store, request: Request, target: Target) -> Respon
     live = store.read(target.kind.kind, target.namespace, target.name or "")
     new = _PATCHERS[media](target, live, patch)
     check_envelope(target.kind, new, target.namespace or "", target.name)
-    warnings = check_shape(target.kind.kind, new, text(request, "fieldValidation"))
-    metadata = {**new.get("metadata", {}), "name": target.name}
-    if target.kind.namespaced:
-        metadata["namespace"] = target.namespace
-    stored = _update(store, request, target, live, {**new, "metadata": metadata})
-    return render_object(target.kind, stored, wanted_form(request), store.clock(), 200, warnings)
+    shaped = shape(target.kind.kind, new, text(request, "fieldValidation"))
+    stored = _update(store, request, target, live, _placed(target, shaped.obj))
+    return render_object(target.kind, stored, wanted_form(request), store.clock(), 200, shaped.warnings)
 
 
 async def _apply(store: Store, request: Request, target: Target) -> Response:
@@ -133,30 +134,22 @@ async def _apply(store: Store, request: Request, target: Target) -> Response:
     kind, name = target.kind, target.name or ""
     applied = await read_document(request)
     _check_applied(request, target, applied)
-    warnings = check_shape(kind.kind, applied, text(request, "fieldValidation"))
-    shaped, report = conform(SCHEMAS[kind.kind], applied, custom=kind.custom, defaults=False)
-    wrong = [cause for cause in report.causes if cause.reason == "FieldValueDuplicate"]
-    if wrong:
-        raise invalid(kind, name, wrong)
+    shaped = shape(kind.kind, applied, text(request, "fieldValidation"))
+    twice = [cause for cause in shaped.causes if cause.reason == "FieldValueDuplicate"]
+    if twice:
+        raise invalid(kind, name, twice)
     live = store.get(kind.kind, target.namespace, name)
-    wanted = shaped.get("metadata", {})
-    merged = apply(
-        kind.kind, live, shaped, text(request, "fieldManager"), _now(store), flag(request, "force"), target.subresource
-    )
-    metadata = {**merged["metadata"], "name": name}
-    for field in ("uid", "resourceVersion"):
-        if field in wanted:
-            metadata[field] = wanted[field]
-    if kind.namespaced:
-        metadata["namespace"] = target.namespace
-    new = {**merged, "metadata": metadata}
+    wanted = shaped.obj.get("metadata", {})
+    author, force = text(request, "fieldManager"), flag(request, "force")
+    new = _placed(target, apply(kind.kind, live, shaped.obj, author, _now(store), force, target.subresource))
+    new["metadata"] |= {field: wanted[field] for field in ("uid", "resourceVersion") if field in wanted}
     with _rehearsed(store, dry_run(request)):
         if live is not None:
             stored = store.update(kind.kind, new, target.subresource or None)
         else:
             _check_creatable(store, target, wanted)
             stored = store.create(kind.kind, new)
-    return render_object(kind, stored, wanted_form(request), store.clock(), 200 if live else 201, warnings)
+    return render_object(kind, stored, wanted_form(request), store.clock(), 200 if live else 201, shaped.warnings)
 
 
 def _check_applied(request: Request, target: Target, applied: Any) -> None:
