@@ -38,6 +38,10 @@ class TrainJob(models.Model):
     )
     cancel_reason = models.CharField(max_length=300, blank=True, default="")
     delete_requested_at = models.DateTimeField(null=True, blank=True)
+    kept = models.BooleanField(default=False)  # retention passes it by
+    origin = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="successors")
+    origin_relation = models.CharField(max_length=10, blank=True, default="")  # RETRY or CLONE of `jobs.state.phases`
+    origin_name = models.CharField(max_length=63, blank=True, default="")  # outlives the origin
 
     # by services and watch: when somebody should look (null: nobody)
     due_at = models.DateTimeField(null=True, blank=True)
@@ -61,14 +65,16 @@ class TrainJob(models.Model):
     scheduled_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    stalled_since = models.DateTimeField(null=True, blank=True)  # its last sign of life, once that is too long ago
     reconciled_at = models.DateTimeField(null=True, blank=True)
     port = models.PositiveIntegerField(
         null=True, blank=True
     )  # rendezvous port leased to the job where pod names do not resolve
 
-    # by the progress endpoint
+    # by the progress endpoint, or by log capture for programs that only print
     progress_percent = models.PositiveSmallIntegerField(null=True, blank=True)
     eta_seconds = models.PositiveIntegerField(null=True, blank=True)
+    eta_estimated = models.BooleanField(default=False)  # ours, because the program gave none
     progress_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -83,6 +89,7 @@ class TrainJob(models.Model):
             models.Index(fields=["project", "phase", "-created_at", "-id"], name="trainjob_phase_list"),
             models.Index(fields=["-created_at", "-id"], name="trainjob_list"),
             models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="trainjob_due"),
+            models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="trainjob_finished"),
         ]
 
     def __str__(self) -> str:
@@ -110,6 +117,7 @@ class TrainJobDetail(models.Model):
     trainer_status = models.JSONField(
         null=True, blank=True
     )  # Kubeflow's trainerStatus as last reported, by the progress endpoint
+    progress_history = models.JSONField(default=list, blank=True)  # [[epoch seconds, percent]], by whoever writes progress
     push_error = models.JSONField(null=True, blank=True)  # {at, attempts, message}
 
     def __str__(self) -> str:
@@ -176,6 +184,29 @@ class MetricSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}={self.value}"
+
+
+class MetricSeries(models.Model):
+    """One metric of one job in short: exact numbers, also where samples were left out or thinned. By `jobs.metrics.store`."""
+
+    id = models.BigAutoField(primary_key=True)
+    job = models.ForeignKey(TrainJob, on_delete=models.CASCADE, related_name="series")
+    name = models.CharField(max_length=64)
+    seen = models.BigIntegerField(default=0)  # values that were reported
+    kept = models.PositiveIntegerField(default=0)  # samples that are stored
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    last_step = models.BigIntegerField(null=True, blank=True)
+    last = models.FloatField()
+    lowest = models.FloatField()
+    highest = models.FloatField()
+    sampled_at = models.DateTimeField()  # of the newest sample that is stored
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["job", "name"], name="metricseries_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.last}"
 
 
 class LogStream(models.Model):
