@@ -1,10 +1,13 @@
 """What REST views of all apps share."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.exceptions import ParseError
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from runtimes.spec.findings import Finding
@@ -21,6 +24,17 @@ class StrictJSONParser(JSONParser):
             return super().parse(stream, media_type, parser_context)
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
+
+
+class AnyAccept(DefaultContentNegotiation):
+    """For answers that have one form only (text, YAML, files): whatever `Accept` says, they are sent; problems stay problem documents."""
+
+    def select_renderer(
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        """Return the first renderer."""
+        first = next(iter(renderers))
+        return first, str(first.media_type)
 
 
 def caller(request: Request) -> User:

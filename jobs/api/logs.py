@@ -1,14 +1,13 @@
 """REST of logs: what is archived, windows for the viewer, text, download, and the live stream. All read the archive, never a pod."""
 
+import os
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -24,23 +23,14 @@ from jobs.models import LogStream, TrainJob
 from jobs.queries import job as one
 from jobs.queries.logs import open_sources
 from runtimes.spec.findings import Finding
-from trainui.api import caller, whole_number
+from trainui.api import AnyAccept, caller, whole_number
 from trainui.problems import Problem
+from trainui.streaming import Chunks, download, file_chunks
 
 DEFAULT_ROWS = 500
+PLAIN = "text/plain; charset=utf-8"
 RANKS = OpenApiParameter("ranks", str, description="Ranks with commas; without it all logs, merged by time.")
 STREAM = OpenApiParameter("stream", int, description="Id of one log.")
-
-
-class PlainText(BaseRenderer):
-    """Lets a client ask for text/plain."""
-
-    media_type = "text/plain"
-    format = "text"
-
-    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
-        """Return errors as text too."""
-        return str(data).encode()
 
 
 class Logs(APIView):
@@ -143,7 +133,7 @@ class FullRow(APIView):
 class Text(APIView):
     """Logs as plain text."""
 
-    renderer_classes = [JSONRenderer, PlainText]
+    content_negotiation_class = AnyAccept
 
     @extend_schema(
         operation_id="readLogText",
@@ -161,13 +151,13 @@ class Text(APIView):
             lines = views.to_text(
                 rows, with_source=several, with_stamp=request.query_params.get("timestamps", "") in ("1", "true")
             )
-            return HttpResponse("".join(lines), content_type="text/plain; charset=utf-8")
+            return HttpResponse("".join(lines), content_type=PLAIN)
 
 
 class Download(APIView):
     """The logs as files."""
 
-    renderer_classes = [JSONRenderer, PlainText]
+    content_negotiation_class = AnyAccept
 
     @extend_schema(
         operation_id="downloadLog",
@@ -178,45 +168,45 @@ class Download(APIView):
         """Download one log byte for byte as the container wrote it, or all logs merged by time with stamp and pod before each line."""
         job = one.visible_job(caller(request), job_id)
         ids = _streams(request)
-        if ids is not None:
-            stream = LogStream.objects.filter(job=job, pk__in=ids).first()
-            if stream is None:
-                raise Http404("There is no such log.")
-            body, name = _raw(stream), f"{stream.pod}-{stream.container}-{stream.restart}.log"
-        else:
-            body, name = _merged(job), f"{job.name}.log"
-        response = StreamingHttpResponse(body, content_type="text/plain; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        return response
+        if ids is None:
+            return download(request._request, _merged(job), f"{job.name}.log", PLAIN)
+        stream = LogStream.objects.filter(job=job, pk__in=ids).first()
+        if stream is None or not (Path(settings.LOGS_DIR) / stream.folder).is_dir():
+            raise Http404("There is no such log.")
+        return download(request._request, _raw(stream), f"{stream.pod}-{stream.container}-{stream.restart}.log", PLAIN)
 
 
 class ArtifactFile(APIView):
     """One kept file."""
 
+    content_negotiation_class = AnyAccept
+
     @extend_schema(
         operation_id="downloadArtifact",
         responses={(200, "application/octet-stream"): bytes, **schemas.problems(401, 404)},
     )
-    def get(self, request: Request, job_id: uuid.UUID, name: str) -> FileResponse:
+    def get(self, request: Request, job_id: uuid.UUID, name: str) -> StreamingHttpResponse:
         """Download a file that the job handed over."""
         job = one.visible_job(caller(request), job_id)
         row = job.artifacts.filter(name=name).first()
-        if row is None or not one.artifact_path(row).exists():
+        try:
+            file = open(one.artifact_path(row), "rb") if row else None  # noqa: SIM115  closed when it was sent
+        except FileNotFoundError:
+            file = None
+        if row is None or file is None:
             raise Http404("There is no such artifact.")
-        return FileResponse(
-            open(one.artifact_path(row), "rb"),
-            as_attachment=True,
-            filename=Path(row.name).name,
-            content_type="application/octet-stream",
-        )
+        response = download(request._request, file_chunks(file), Path(row.name).name, "application/octet-stream")
+        response["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+        response["ETag"] = f'"{row.sha256}"'
+        return response
 
 
-def _raw(stream: LogStream) -> Iterator[bytes]:
+def _raw(stream: LogStream) -> Chunks:
     with LogReader(Path(settings.LOGS_DIR) / stream.folder) as reader:
         yield from reader.raw()
 
 
-def _merged(job: TrainJob) -> Iterator[bytes]:
+def _merged(job: TrainJob) -> Chunks:
     with open_sources(job) as sources:
         readers = [source.reader for source in sources]
         for at, number in merged_lines(readers):

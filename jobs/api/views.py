@@ -18,7 +18,7 @@ from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
-from trainui.api import StrictJSONParser, caller, whole_number
+from trainui.api import AnyAccept, StrictJSONParser, caller, whole_number
 from trainui.problems import Problem
 
 ACTIONS = ("suspend", "resume", "cancel")
@@ -185,13 +185,15 @@ class Artifacts(APIView):
 class Manifest(APIView):
     """The TrainJob as kubectl takes it."""
 
+    content_negotiation_class = AnyAccept
+
     @extend_schema(
         operation_id="exportTrainJob", responses={(200, "application/yaml"): str, **schemas.problems(401, 404)}
     )
     def get(self, request: Request, job_id: uuid.UUID) -> HttpResponse:
         """Export the job as YAML that applies back unchanged."""
         job = one.visible_job(caller(request), job_id)
-        manifest, omitted = export_trainjob(job.detail.manifest)
+        manifest, omitted = export_trainjob(one.live_manifest(job))
         response = HttpResponse(dump_manifest(manifest), content_type="application/yaml")
         response["Content-Disposition"] = f'attachment; filename="{job.name}.yaml"'
         if omitted:

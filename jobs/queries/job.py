@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Max, Min
 
-from jobs.models import Artifact, JobEvent, LogStream, MetricSample, TrainJob, WatchState
+from jobs.models import Artifact, JobEvent, LogStream, MetricSample, MirrorObject, TrainJob, WatchState
 from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can, require
@@ -127,6 +127,14 @@ def artifact_path(artifact: Artifact) -> Path:
 def state_of(job: TrainJob) -> dict[str, Any]:
     """Return the last observed state as plain data (JobState.as_dict); empty before the first reconcile."""
     return dict(job.detail.state or {})
+
+
+def live_manifest(job: TrainJob) -> dict[str, Any]:
+    """Return the TrainJob as the cluster has it; as it was submitted when it is not there (any more)."""
+    seen = MirrorObject.objects.filter(job=job, kind=kinds.TRAIN_JOB.key, uid=job.uid or "").values_list(
+        "raw", flat=True
+    )
+    return dict(seen.first() or job.detail.manifest)
 
 
 def freshness() -> tuple[datetime | None, str]:
