@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from jobs.models import TrainJob
+from jobs.queries.job import live_manifest
 from jobs.spec.manifest import Omission, dump_manifest, export_trainjob
 from jobs.spec.masking import mask_object
 
@@ -38,7 +39,7 @@ class Manifests:
 
 def manifests(job: TrainJob) -> Manifests:
     """Return the job's documents."""
-    exported, omissions = export_trainjob(job.detail.manifest)
+    exported, omissions = export_trainjob(live_manifest(job))
     runtime = job.detail.runtime
     return Manifests(
         exported=dump_manifest(exported),
