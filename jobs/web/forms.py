@@ -38,6 +38,7 @@ class Line:
     flag: bool
     optional: bool
     hint: str
+    wide: bool = False
     also: str = ""
 
     @property
@@ -162,7 +163,9 @@ class ParameterForm(forms.Form):
         parameter = self.blueprint.parameter(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
         optional = parameter is not None and not parameter.required and parameter.default is None
         flag = isinstance(bound.field.widget, Flag)
-        return Line(bound, bound.as_widget(attrs=attrs), flag, optional and not flag, self.hint(name), also)
+        wide = isinstance(bound.field.widget, forms.Textarea)
+        control = bound.as_widget(attrs=attrs)
+        return Line(bound, control, flag, optional and not flag, self.hint(name), wide, also)
 
     def hidden(self) -> list[tuple[str, str]]:
         """Return every field with its value, for the next step to send again."""

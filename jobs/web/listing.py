@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from jobs.queries.job import freshness
@@ -36,6 +37,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "selects": selects(person(request), chosen),
         "operable": any(row.operable for row in rows),
+        "row_query": urlencode(_row_words(chosen, rows)),
         "first_page": not request.GET.get("cursor"),
         "newer_url": chosen.url(cursor=page.previous) if page.previous else "",
         "older_url": chosen.url(cursor=page.next) if page.next else "",
@@ -53,7 +55,7 @@ def row(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     rows = rows_of(person(request), jobs)
     if not rows:
         raise Http404
-    context = {"row": rows[0], "operable": True, "chosen": Chosen(request.GET), **_age()}
+    context = {"row": rows[0], "operable": "pick" in request.GET, "chosen": Chosen(request.GET), **_age()}
     return render(request, "jobs/list/_row.html", context, fragment="jobs/list/_row.html")
 
 
@@ -102,6 +104,12 @@ def _age() -> dict[str, Any]:
     alive_at, problem = freshness()
     old = alive_at is None or (timezone.now() - alive_at).total_seconds() > STALE_SECONDS
     return {"alive_at": alive_at, "stale": old or bool(problem), "stale_after": STALE_SECONDS}
+
+
+def _row_words(chosen: Chosen, rows: list[Row]) -> dict[str, str]:
+    """What a row that refreshes itself must know of its table: whether all are of one project, and whether rows can be chosen."""
+    words = {"project": chosen.get("project"), "pick": "1" if any(row.operable for row in rows) else ""}
+    return {name: word for name, word in words.items() if word}
 
 
 def _newest(rows: list[Row]) -> tuple[datetime, uuid.UUID | None]:

@@ -37,7 +37,7 @@ ACTIONS = {
     phases.SUSPEND: Action("Suspend", "They give their machines back and wait until somebody resumes them.", "being suspended", "pause", "primary"),
     phases.RESUME: Action("Resume", "They are queued again and start from their last checkpoint, if they keep any.", "being resumed", "play", "primary"),
     phases.CANCEL: Action("Cancel", "They end and leave the cluster. Their logs, metrics and events stay.", "being cancelled", "x-circle"),
-    phases.DELETE: Action("Delete", "They go for good, with their logs, metrics and artifacts. Those that still run are cancelled first.", "being deleted", "trash"),
+    phases.DELETE: Action("Delete", "They go for good, with logs, metrics and artifacts. What still runs is cancelled first.", "being deleted", "trash"),
 }  # fmt: skip
 
 

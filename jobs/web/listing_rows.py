@@ -13,7 +13,7 @@ from jobs.web.job.frame import Progress, progress_of
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can, roles_of
 
-NAME_SHOWN = 34
+NAME_SHOWN = 32
 _TAIL = 12
 # The word of these phases says it all; their sentence would only repeat it.
 _PLAIN = frozenset({phases.RUNNING, phases.SUCCEEDED, phases.CANCELLED})

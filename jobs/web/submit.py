@@ -27,7 +27,7 @@ from runtimes.services import blueprint_of
 from runtimes.spec.blueprint import Blueprint, blueprint_of_runtime
 from runtimes.spec.defaults import default_runtime
 from runtimes.spec.parameters import located
-from runtimes.web.cards import RuntimeCard, catalog, find_card
+from runtimes.web.cards import RuntimeCard, catalog, find_card, paragraphs
 from trainui.accounts.models import Project
 from trainui.accounts.permissions import roles_of, visible_projects
 from trainui.problems import Problem
@@ -49,6 +49,11 @@ class Sheet:
     def address(self) -> str:
         """Where the form is."""
         return reverse("submit-with", args=self.card.path)
+
+    @property
+    def description(self) -> list[str]:
+        """What the blueprint says of itself, by paragraph."""
+        return paragraphs(self.blueprint.card.description)
 
     def form(self, data: Any = None, initial: dict[str, Any] | None = None) -> ParameterForm:
         """Return the form, filled from a request or from initial values."""

@@ -16,9 +16,9 @@ class Tick:
     label: str
 
     @property
-    def label_at(self) -> float:
-        """Where the label stands: above its line, below it at the top of the box."""
-        return self.at - 4 if self.at > 20 else self.at + 15
+    def percent(self) -> float:
+        """How far down the box it is, for text that must not be stretched with it."""
+        return round(100 * self.at / HEIGHT, 1)
 
 
 @dataclass(frozen=True)

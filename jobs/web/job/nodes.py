@@ -31,6 +31,8 @@ LOOKS: dict[str, Look] = {
     "succeeded": Look("Finished", "ok", "check-circle"),
     "failed": Look("Failed", "error", "x-circle"),
     "lost": Look("Lost", "unknown", "question-mark-circle"),
+    "stopping": Look("Stopping", "warn", "arrow-down-circle"),
+    "never": Look("Not started", "neutral", "minus-circle"),
     "gone": Look("Ended", "neutral", "minus-circle"),
 }
 _UNKNOWN = Look("Unknown", "unknown", "question-mark-circle")
@@ -164,7 +166,7 @@ def _node(entry: Mapping[str, Any], phase: str, by_rank: Mapping[int, str], arch
         role=str(entry.get("role") or ""),
         pod=pod,
         machine=str(entry.get("machine") or ""),
-        look=LOOKS.get(_state(entry, phase), _UNKNOWN),
+        look=LOOKS.get(_state(entry, phase, pod), _UNKNOWN),
         reason=str(entry.get("reason") or ""),
         message=mask_text(str(entry.get("message") or "")),
         exit_code=entry.get("exit_code"),
@@ -177,12 +179,16 @@ def _node(entry: Mapping[str, Any], phase: str, by_rank: Mapping[int, str], arch
     )
 
 
-def _state(entry: Mapping[str, Any], phase: str) -> str:
+def _state(entry: Mapping[str, Any], phase: str, pod: str) -> str:
     """The state to show: a node without a pod waits only while a pod may still come."""
     state = str(entry.get("state") or "waiting")
+    if state in ("running", "ready") and entry.get("reason") == "Terminating":
+        return "stopping"
     if state == "waiting" and not entry.get("name"):
+        if phase == phases.SUCCEEDED:
+            return "succeeded"
         if phase in phases.FINISHED:
-            return "succeeded" if phase == phases.SUCCEEDED else "gone"
+            return "gone" if pod else "never"
         if phase in _HELD:
             return "held"
     return state

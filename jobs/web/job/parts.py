@@ -64,7 +64,6 @@ def nodes_page(job: TrainJob, text: str, limit: int) -> Context:
         "total": len(found),
         "previous": max(0, first - limit) if first else None,
         "next": first + limit if first + limit < len(found) else None,
-        "attempts": any(n.attempt for n in found),
     }
 
 
