@@ -90,8 +90,12 @@ class Subscription:
         return found
 
     async def wait(self) -> None:
-        """Return when there is something to take."""
+        """Return when there is something to take, or someone calls `wake`."""
         await self._wake.wait()
+
+    def wake(self) -> None:
+        """Let a `wait` return although there is nothing to take."""
+        self._wake.set()
 
     def close(self) -> None:
         """End the feed; nothing is queued any more."""
@@ -136,6 +140,11 @@ class Feed:
         subscription = Subscription(self, kind, chain(initial, missed), limit)
         self._open.add(subscription)
         return subscription
+
+    def wake(self) -> None:
+        """Wake every subscription, so that readers look whether they shall end."""
+        for subscription in self._open:
+            subscription.wake()
 
     def remove(self, subscription: Subscription) -> None:
         """Forget a subscription."""

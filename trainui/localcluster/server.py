@@ -59,7 +59,7 @@ class Server:
 
     def stop(self) -> None:
         """End open streams and the server; may be called from a signal handler of the loop."""
-        self.api.closing.event.set()
+        self.api.close()
         self._uvicorn.should_exit = True
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:

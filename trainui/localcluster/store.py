@@ -135,6 +135,10 @@ class Store:
         initial = [Change(self._version, "ADDED", k, e.obj, e.raw, None) for k in kinds for _, e in self.scan(k)]
         return self._feed.subscribe(kind, None, initial, limit=limit)
 
+    def wake(self) -> None:
+        """Let every waiting subscription look around: the server ends."""
+        self._feed.wake()
+
     # Writing
 
     def create(self, kind: str, obj: Obj) -> Obj:

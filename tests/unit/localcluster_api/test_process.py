@@ -133,6 +133,9 @@ def test_it_ends_with_watches_open(start: Callable[..., Process], signal_number:
     assert one.end(signal_number) == 0
     # An end that cut the streams off would be an incomplete chunk here.
     assert [watch.read() for watch in watches] == [b""] * 5
+    _, errors = one.process.communicate()
+    assert "destroyed" not in errors
+    assert "Traceback" not in errors
 
 
 def test_a_failing_controller_ends_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The ASGI application: authentication, the way from a URL to its handler, errors as Status objects."""
 
+import asyncio
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,7 @@ from trainui.localcluster.api.listing import json_response, list_objects, render
 from trainui.localcluster.api.logs import pod_log
 from trainui.localcluster.api.options import flag
 from trainui.localcluster.api.target import Target, page_not_found, parse_target
-from trainui.localcluster.api.watching import Closing, watch
+from trainui.localcluster.api.watching import watch
 from trainui.localcluster.api.writing import create, delete_collection, delete_object, patch_object, replace
 from trainui.localcluster.errors import ApiError
 from trainui.localcluster.resources import groups
@@ -34,8 +35,13 @@ class Api:
         """Serve `store` to bearers of `token`; logs are read from the folder `pods`."""
         self.store = store
         self.pods = pods
-        self.closing = Closing()
+        self._closing = asyncio.Event()
         self._authorization = f"Bearer {token}".encode()
+
+    def close(self) -> None:
+        """End open watches and logs; called in the loop."""
+        self._closing.set()
+        self.store.wake()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -114,9 +120,9 @@ class Api:
 
     def _read(self, request: Request, target: Target) -> Response:
         if target.subresource == "log":
-            return pod_log(self.store, self.pods, request, target, self.closing.event)
+            return pod_log(self.store, self.pods, request, target, self._closing)
         if flag(request, "watch"):
-            return watch(self.store, request, target, self.closing)
+            return watch(self.store, request, target, self._closing)
         if target.name is None:
             return list_objects(self.store, request, target)
         obj = self.store.read(target.kind.kind, target.namespace, target.name)

@@ -24,14 +24,7 @@ MAX_BEHIND = 20_000
 _DEFAULT_SECONDS = (1800, 3600)
 
 
-class Closing:
-    """Tells open streams that the server ends."""
-
-    def __init__(self) -> None:
-        self.event = asyncio.Event()
-
-
-def watch(store: Store, request: Request, target: Target, closing: Closing) -> StreamingResponse:
+def watch(store: Store, request: Request, target: Target, closing: asyncio.Event) -> StreamingResponse:
     """Answer a watch. Raises ApiError: 410 for a version whose changes are forgotten, 400 for bad parameters."""
     since = version(request)
     if since is not None and since > int(store.version):
@@ -41,7 +34,7 @@ def watch(store: Store, request: Request, target: Target, closing: Closing) -> S
     stream = _Stream(store, request, target)
     stream.subscription = store.subscribe(target.kind.kind, since, limit=MAX_BEHIND)
     seconds = number(request, "timeoutSeconds") or random.randint(*_DEFAULT_SECONDS)  # noqa: S311 - only spreads load
-    return StreamingResponse(stream.lines(seconds, closing.event), media_type="application/json")
+    return StreamingResponse(stream.lines(seconds, closing), media_type="application/json")
 
 
 class _Stream:
@@ -62,23 +55,21 @@ class _Stream:
     async def lines(self, seconds: float, closing: asyncio.Event) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
-        closed = loop.create_task(closing.wait())
         try:
-            while not closed.done() and loop.time() < end:
+            while not closing.is_set() and loop.time() < end:
                 yield b"".join(self._encoded(self.subscription.take()))
                 if self.mark_start:
                     self.mark_start = False
                     yield self._bookmark({"k8s.io/initial-events-end": "true"})
-                woken = loop.create_task(self.subscription.wait())
-                pause = min(BOOKMARK_SECONDS, max(end - loop.time(), 0))
-                done, _ = await asyncio.wait({woken, closed}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-                woken.cancel()
-                if not done and self.bookmarks:
-                    yield self._bookmark()
+                try:
+                    async with asyncio.timeout(min(BOOKMARK_SECONDS, max(end - loop.time(), 0))):
+                        await self.subscription.wait()
+                except TimeoutError:
+                    if self.bookmarks:
+                        yield self._bookmark()
         except ApiError as error:
             yield orjson.dumps({"type": "ERROR", "object": error.status()}) + b"\n"
         finally:
-            closed.cancel()
             self.subscription.close()
 
     def _encoded(self, changes: list[Change]) -> Iterator[bytes]:
