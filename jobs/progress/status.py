@@ -7,11 +7,14 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from jobs.models import MetricSample, TrainJob, TrainJobDetail
+from jobs.metrics.progress import note_progress
+from jobs.metrics.store import Point, keep_points
+from jobs.models import TrainJob, TrainJobDetail
 from trainui.events.changes import Change, publish_on_commit
 
 MAX_METRICS = 256
 MAX_TEXT = 64
+STEPS = ("step", "global_step", "iteration", "iter")  # metrics that say where the others of the same report belong
 
 
 class StatusRefused(ValueError):
@@ -29,10 +32,10 @@ def record_status(job: TrainJob, body: Any) -> None:
     at = _time(report.get("lastUpdatedTime"))
     with transaction.atomic():
         percent, eta = report.get("progressPercentage"), report.get("estimatedRemainingSeconds")
-        TrainJob.objects.filter(pk=job.pk).update(progress_percent=percent, eta_seconds=eta, progress_at=at)
+        note_progress(job.pk, percent, eta, at)
         TrainJobDetail.objects.filter(pk=job.pk).update(trainer_status=report)
         TrainJob.objects.filter(pk=job.pk, finished_at__isnull=True).update(due_at=timezone.now())
-        MetricSample.objects.bulk_create(_samples(job, report, at))
+        keep_points(job.pk, _points(report, at))
         publish_on_commit(Change("metrics-changed", str(job.project_id), str(job.pk), {"percent": percent}))
 
 
@@ -73,13 +76,14 @@ def _time(text: Any) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=timezone.get_default_timezone())
 
 
-def _samples(job: TrainJob, report: dict[str, Any], at: datetime) -> list[MetricSample]:
-    samples = []
+def _points(report: dict[str, Any], at: datetime) -> list[Point]:
+    values: dict[str, float] = {}
     for metric in report.get("metrics") or []:
         try:
             value = float(metric["value"])
         except ValueError:  # a text is shown as the newest value, but is no point of a series
             continue
         if isfinite(value):
-            samples.append(MetricSample(job=job, name=metric["name"], at=at, value=value))
-    return samples
+            values[metric["name"]] = value
+    step = next((int(values[n]) for n in STEPS if n in values and 0 <= values[n] < 2**62), None)
+    return [Point(name, at, value, step) for name, value in values.items()]

@@ -13,7 +13,10 @@ from django.db import DatabaseError, close_old_connections, transaction
 
 from jobs.logs.captures import Captures, Container, LogProgress
 from jobs.logs.progress import Sample
-from jobs.models import LogStream, MetricSample, MirrorObject, TrainJob
+from jobs.metrics.percent import percent_of
+from jobs.metrics.progress import note_progress
+from jobs.metrics.store import Point, keep_points
+from jobs.models import LogStream, MirrorObject, TrainJob
 from trainui.cluster import kinds
 from trainui.cluster.connection import connect
 from trainui.events.changes import Change, publish
@@ -58,9 +61,11 @@ class LogRows:
         job = TrainJob.objects.select_related("detail").get(pk=container.job_id)
         if job.detail.trainer_status is not None or not _speaks_for_job(row):
             return
-        MetricSample.objects.bulk_create(
-            MetricSample(job=job, name=s.name[:64], at=_time(s.stamp), step=s.step, value=s.value) for s in samples
-        )
+        with transaction.atomic():
+            keep_points(job.pk, [Point(s.name, _time(s.stamp), s.value, s.step) for s in samples])
+            percent = percent_of((s.name, s.value, s.step) for s in samples)
+            if percent is not None:
+                note_progress(job.pk, percent, None, _time(samples[-1].stamp))
         publish(Change("metrics-changed", str(job.project_id), str(job.pk)))
 
     def _write(self, container: Container, progress: LogProgress, more: dict[str, Any]) -> bool:
