@@ -44,11 +44,15 @@ def short_folder(data: Path) -> Path:
 
 
 def write_helpers(folder: Path) -> None:
-    """Write the programs that stand in for ssh and sshd in every pod."""
+    """Write the programs that stand in for ssh and sshd, and before mpirun, in every pod."""
     folder.mkdir(parents=True, exist_ok=True)
-    script = shlex.join(isolated_python("rsh.py"))
-    for name, mode in (("trainui-rsh", "call"), ("ssh", "call"), ("sshd", "serve")):
-        put(folder / name, f'#!/bin/sh\nexec {script} {mode} "$@"\n'.encode(), 0o755)
+    rsh, mpirun = shlex.join(isolated_python("rsh.py")), shlex.join(isolated_python("mpirun.py"))
+    commands = {"trainui-rsh": f"{rsh} call", "ssh": f"{rsh} call", "sshd": f"{rsh} serve"}
+    commands |= dict.fromkeys(("mpirun", "mpiexec", "prterun"), f'{mpirun} "$0"')
+    # PRRTE's daemon misses the end of a program that ends within milliseconds, such as `hostname`, and mpirun waits for ever.
+    put(folder / "trainui-rank", b'#!/bin/sh\nsleep 0.05\nexec "$@"\n', 0o755)
+    for name, command in commands.items():
+        put(folder / name, f'#!/bin/sh\nexec {command} "$@"\n'.encode(), 0o755)
 
 
 def put(path: Path, content: bytes, mode: int) -> None:

@@ -147,6 +147,7 @@ def _mpi(own: Mapping[str, str], place: Place) -> dict[str, str]:
         **MPI_DEFAULTS,
         "OMPI_MCA_plm_rsh_agent": agent,
         "PRTE_MCA_plm_ssh_agent": agent,
+        "PRTE_MCA_odls_base_exec_agent": posixpath.join(place.helpers, "trainui-rank"),
         "HYDRA_LAUNCHER": "ssh",  # MPICH
         "HYDRA_LAUNCHER_EXEC": agent,
     }

@@ -12,6 +12,7 @@ Pods are found by the first label of HOST within the namespace, as Kubernetes' D
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -20,10 +21,11 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 WAIT_SECONDS = 60.0  # workers may start later than the launcher
 RETRY_SECONDS = 0.1
@@ -31,6 +33,7 @@ SSH_FAILED = 255  # ssh's own exit code for a connection that did not come about
 TERM_SECONDS = 5.0
 SSH_OPTIONS_WITH_VALUE = frozenset("BbcDEeFIiJLlmOopQRSWw")  # man ssh
 HEADER = struct.Struct("!I")
+GOOD = "good"
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -115,16 +118,47 @@ def call(arguments: Sequence[str]) -> int:
     folder = os.environ.get("TRAINUI_RSH_DIR", "")
     if not folder:
         return fail("TRAINUI_RSH_DIR is not set: this works only inside a pod of the local cluster")
-    conn = connect(folder, host, WAIT_SECONDS)
-    if conn is None:
-        return fail(f"no pod named {first_label(host)} took the connection within {WAIT_SECONDS:.0f} seconds")
-    with conn:
-        send_message(conn, {"command": command, "host": host}, (0, 1, 2))
-        try:
-            answer, _ = receive_message(conn)
-        except (EOFError, OSError):
-            return fail(f"the pod {first_label(host)} went away while it ran the command")
-    return int(answer["exitCode"])
+    with Note(host) as note:
+        conn = connect(folder, host, WAIT_SECONDS)
+        if conn is None:
+            return note.fail(f"no pod named {first_label(host)} took the connection within {WAIT_SECONDS:.0f} seconds")
+        with conn:
+            send_message(conn, {"command": command, "host": host}, (0, 1, 2))
+            try:
+                answer, _ = receive_message(conn)
+            except (EOFError, OSError):
+                return note.fail(f"the pod {first_label(host)} went away while it ran the command")
+        code = int(answer["exitCode"])
+        note.write(f"the command in the pod {first_label(host)} ended with exit code {code}" if code else GOOD)
+        return code
+
+
+class Note:
+    """Tells the mpirun that made this call how it ended (see mpirun.py): locked while the call lasts."""
+
+    def __init__(self, host: str) -> None:
+        folder = os.environ.get("TRAINUI_RSH_NOTES", "")
+        self._file: IO[str] | None = None
+        if os.path.isdir(folder):
+            self._file = open(os.path.join(folder, f"{first_label(host)}-{os.getpid()}"), "w", encoding="utf-8")  # noqa: SIM115
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def __enter__(self) -> "Note":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, text: str) -> None:
+        """Note the end."""
+        if self._file is not None:
+            self._file.write(text)
+
+    def fail(self, text: str) -> int:
+        """Note a failure, say it, and return ssh's exit code for it."""
+        self.write(text)
+        return fail(text)
 
 
 def fail(text: str) -> int:
@@ -135,9 +169,17 @@ def fail(text: str) -> int:
 
 def run_here(host: str, command: str) -> NoReturn:
     """Become the command: the caller's own pod needs no connection."""
-    os.environ["PRTE_MCA_prte_nodename"] = host  # noqa: SIM112  PRRTE spells it so
+    os.environ.update(daemon_environment(host))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.execv("/bin/sh", ["/bin/sh", "-c", command])
+
+
+def daemon_environment(host: str) -> dict[str, str]:
+    """Return what a command gets besides its pod's environment: PRRTE's name of its host, and a temporary folder of its own.
+
+    Daemons of Open MPI that share a folder disturb each other while they start ("listener thread failed to start").
+    """
+    return {"PRTE_MCA_prte_nodename": host, "TMPDIR": tempfile.mkdtemp(prefix="c")}
 
 
 def connect(folder: str, host: str, seconds: float) -> socket.socket | None:
@@ -204,7 +246,7 @@ def answer_call(conn: socket.socket) -> None:
 def run_for(conn: socket.socket, orders: dict[str, Any], fds: list[int]) -> int:
     """Run the command on the caller's files; kill it when the caller goes away."""
     call_id = f"{os.getpid()}-{conn.fileno()}-{time.monotonic_ns()}"
-    environment = {**os.environ, "PRTE_MCA_prte_nodename": orders["host"], "TRAINUI_RSH_CALL": call_id}
+    environment = {**os.environ, **daemon_environment(orders["host"]), "TRAINUI_RSH_CALL": call_id}
     process = subprocess.Popen(
         ["/bin/sh", "-c", orders["command"]],
         stdin=fds[0],
