@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Max, Min, Q
 
-from jobs.models import JobEvent, MetricSample, MirrorObject, TrainJob
+from jobs.models import JobEvent, MetricSample, MetricSeries, MirrorObject, TrainJob
 from jobs.spec.masking import mask_text
 from trainui.cluster import kinds
 
@@ -34,9 +34,8 @@ class EventPage:
 
 def newest_values(job: TrainJob) -> list[Newest]:
     """Return the newest value of each metric, by name."""
-    last = MetricSample.objects.filter(job=job).values("name").annotate(last=Max("id")).values_list("last", flat=True)
-    rows = MetricSample.objects.filter(pk__in=list(last)).order_by("name")
-    return [Newest(row.name, row.value, row.at) for row in rows]
+    rows = MetricSeries.objects.filter(job=job).order_by("name").values_list("name", "last", "last_at")
+    return [Newest(*row) for row in rows]
 
 
 def main_metric(names: list[str]) -> str:
@@ -48,7 +47,7 @@ def main_metric(names: list[str]) -> str:
 
 def first_report(job: TrainJob) -> datetime | None:
     """Return when the program first reported a metric."""
-    at: datetime | None = MetricSample.objects.filter(job=job).aggregate(at=Min("at"))["at"]
+    at: datetime | None = MetricSeries.objects.filter(job=job).aggregate(at=Min("first_at"))["at"]
     return at
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -13,6 +12,7 @@ from jobs.models import TrainJob
 from jobs.queries.job import actions_for, freshness, visible_job
 from jobs.state import phases
 from trainui.accounts.models import User
+from trainui.accounts.permissions import can
 
 STALE_SECONDS = 60
 TABS = ("overview", "nodes", "logs", "metrics", "events", "manifest")
@@ -52,9 +52,14 @@ def frame(request: HttpRequest, job: TrainJob, tab: str) -> dict[str, Any]:
         "progress": progress_of(job, timezone.now()),
         "age": age_of(job, timezone.now()),
         "archived": job.finished and not job.live,
-        "failed": job.phase in (phases.FAILED, phases.MISCONFIGURED),
-        "local": not settings.POD_DNS,
+        "origin_id": origin_of(_user(request), job),
     }
+
+
+def origin_of(user: User, job: TrainJob) -> uuid.UUID | None:
+    """Return the id of the job that this one was made from, if it is still there and the user may see it."""
+    origin = job.origin
+    return origin.pk if origin is not None and can(user, "view", origin) else None
 
 
 def progress_of(job: TrainJob, now: datetime) -> Progress | None:
@@ -88,7 +93,8 @@ def _left(job: TrainJob, now: datetime) -> str:
     if left < 60:
         return "Less than a minute left"
     minutes = round(left / 60)
-    return f"About {minutes} min left" if minutes < 90 else f"About {round(minutes / 60)} h left"
+    text = f"About {minutes} min left" if minutes < 90 else f"About {round(minutes / 60)} h left"
+    return f"{text}, estimated" if job.eta_estimated else text
 
 
 def _user(request: HttpRequest) -> User:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from jobs.models import TrainJob
+from jobs.queries.job import live_manifest
 from jobs.spec.masking import MASK, mask_arguments, mask_text
 from jobs.spec.provenance import DEFAULT, JOB, PARAMETER, PATCH, POLICY, RUNTIME, Origin, provenance
 from runtimes.models import Runtime
@@ -57,7 +58,7 @@ class Configuration:
 
 def configuration(job: TrainJob) -> Configuration:
     """Return the configuration of a job; what its runtime would tell is missing until it has one."""
-    origins = provenance(job.detail.manifest, job.detail.runtime, _parameters(job))
+    origins = provenance(live_manifest(job), job.detail.runtime, _parameters(job))
     return arrange(origins)
 
 

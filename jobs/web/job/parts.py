@@ -78,16 +78,16 @@ def metrics(job: TrainJob) -> Context:
 
 def newest(job: TrainJob) -> Context:
     """The newest values, texts of the last report among them."""
-    rows = {
-        n.name: {"name": n.name, "value": drawing.number(n.value), "at": n.at, "drawable": True}
-        for n in queries.newest_values(job)
+    values = queries.newest_values(job)
+    rows: dict[str, Context] = {
+        n.name: {"name": n.name, "value": drawing.number(n.value), "drawable": True} for n in values
     }
     for metric in (job.detail.trainer_status or {}).get("metrics") or []:
         rows.setdefault(
             metric["name"],
-            {"name": metric["name"], "value": mask_text(metric["value"]), "at": job.progress_at, "drawable": False},
+            {"name": metric["name"], "value": mask_text(metric["value"]), "drawable": False},
         )
-    times = [row["at"] for row in rows.values() if row["at"]]
+    times = [n.at for n in values] + ([job.progress_at] if job.progress_at else [])
     return {"newest": sorted(rows.values(), key=lambda row: str(row["name"])), "reported_at": max(times, default=None)}
 
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from jobs.logs.archive import Archive
 from jobs.logs.splitter import Splitter
-from jobs.models import JobEvent, LogStream, MetricSample, TrainJob, TrainJobDetail, WatchState
+from jobs.models import JobEvent, LogStream, MetricSample, MetricSeries, TrainJob, TrainJobDetail, WatchState
 from jobs.state import phases
 from jobs.state.model import Cause, Counts, GangState, JobState, NodeState
 from trainui.accounts.models import Membership, Project, User
@@ -171,6 +171,10 @@ def stamp(at: datetime) -> str:
 def sample(job: TrainJob, name: str, values: list[float]) -> None:
     """Store values of a metric, one second apart."""
     begin = timezone.now() - timedelta(minutes=1)
+    last = begin + timedelta(seconds=len(values) - 1)
+    numbers = {"last": values[-1], "last_at": last, "sampled_at": last, "lowest": min(values), "highest": max(values)}
+    first = {"first_at": begin, "seen": len(values), "kept": len(values)}
+    MetricSeries.objects.update_or_create(job=job, name=name, defaults=numbers, create_defaults=numbers | first)
     MetricSample.objects.bulk_create(
         MetricSample(job=job, name=name, at=begin + timedelta(seconds=at), value=value)
         for at, value in enumerate(values)

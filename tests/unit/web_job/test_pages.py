@@ -10,6 +10,7 @@ from jobs.models import Artifact, WatchState
 from jobs.state import phases
 from jobs.state.model import NodeState
 from tests.unit.web_job.conftest import archive, event, sample, state_in
+from trainui.accounts.models import Project
 
 PAGES = ("", "/nodes", "/logs", "/metrics", "/events", "/manifest")
 READS = (*PAGES, "/metrics/series", "/metrics/points", "/parts/head", "/parts/state", "/logs/row/1.0")
@@ -154,6 +155,7 @@ def test_the_age_of_the_data_is_said(world, as_user, alive, problem, words):
     ("phase", "columns", "words"),
     [
         (phases.RUNNING, {"progress_percent": 40, "eta_seconds": 600}, "About 10 min left"),
+        (phases.RUNNING, {"progress_percent": 40, "eta_seconds": 600, "eta_estimated": True}, "left, estimated"),
         (phases.RUNNING, {"progress_percent": 40, "eta_seconds": 20}, "Less than a minute left"),
         (phases.RUNNING, {"progress_percent": 40, "eta_seconds": 7 * 3600}, "About 7 h left"),
         (phases.SUCCEEDED, {"progress_percent": 95}, "100 %"),
@@ -203,3 +205,21 @@ def test_the_policy_finds_nothing_inline(world, as_user):
     sample(job, "loss", [3.0, 1.0])
     for page in PAGES:
         assert forbidden(as_user("owner").get(f"/jobs/{job.pk}{page}").content.decode()) == []
+
+
+def test_a_job_that_gives_no_sign_of_life(world, as_user):
+    job = world.job(stalled_since=timezone.now() - timedelta(minutes=30))
+    assert "No sign of life" in as_user("viewer").get(f"/jobs/{job.pk}").content.decode()
+
+
+def test_where_a_job_comes_from_is_a_link_for_those_who_may_follow_it(world, as_user):
+    first = world.job()
+    again = world.job(origin=first, origin_relation="retry", origin_name="first")
+    html = as_user("viewer").get(f"/jobs/{again.pk}").content.decode()
+    assert "Again from" in html
+    assert f'<a href="/jobs/{first.pk}">first</a>' in html
+    first.project = Project.objects.get(name="elsewhere")
+    first.save()
+    html = as_user("viewer").get(f"/jobs/{again.pk}").content.decode()
+    assert f"/jobs/{first.pk}" not in html
+    assert "first" in html
