@@ -1,5 +1,6 @@
 """How long a program will still take, from how its percentage grew. Pure: plain numbers, the time is an argument."""
 
+import itertools
 from collections.abc import Sequence
 
 Point = tuple[float, float]  # epoch seconds, percent
@@ -39,7 +40,7 @@ def remaining(history: Sequence[Sequence[float]], now: float, since: float | Non
         return None
     pace = _pace(points)
     waited = max(now - at, 0.0)
-    step = max(min(q - p for (_, p), (_, q) in zip(points, points[1:], strict=False)), 1.0)
+    step = max(min(q - p for (_, p), (_, q) in itertools.pairwise(points)), 1.0)
     if waited > step / pace:
         return min(round((100 - percent - step) / (step / waited)), _LONGEST) if percent + step < 100 else None
     return min(round((100 - percent) / pace - waited), _LONGEST)
@@ -47,7 +48,7 @@ def remaining(history: Sequence[Sequence[float]], now: float, since: float | Non
 
 def _pace(points: Sequence[Point]) -> float:
     """Percent per second; a tenth of the steps at either end, at least one of five, is left out."""
-    steps = [(u - t, q - p) for (t, p), (u, q) in zip(points, points[1:], strict=False)]
+    steps = [(u - t, q - p) for (t, p), (u, q) in itertools.pairwise(points)]
     steps.sort(key=lambda step: step[0] / step[1])
     cut = max(len(steps) // 10, 1 if len(steps) >= 5 else 0)
     kept = steps[cut : len(steps) - cut]

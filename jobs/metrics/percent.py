@@ -13,6 +13,6 @@ def percent_of(samples: Iterable[tuple[str, float, int | None]]) -> int | None:
         lower = name.lower()
         if lower in PERCENT and 0 <= value <= 100:
             found = int(value)
-        elif lower in TOTALS and step is not None and 0 < value and step <= value:
+        elif lower in TOTALS and step is not None and value > 0 and step <= value:
             found = int(100 * step / value)
     return found

@@ -1,12 +1,8 @@
 """What a person may ask of a job that exists. Each writes intent in one transaction and is idempotent by state."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.http import Http404
 from django.utils import timezone
 
 from jobs.models import TrainJob
@@ -15,6 +11,7 @@ from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import require
 from trainui.audit.services import record
+from trainui.events.changes import Change, publish_on_commit
 from trainui.problems import Problem
 
 
@@ -62,33 +59,17 @@ def delete(user: User, job: TrainJob, reason: str = "") -> TrainJob:
     return job
 
 
-@dataclass(frozen=True)
-class BulkResult:
-    """How one job of a bulk action fared: `error` is "" when it was done."""
-
-    job: TrainJob
-    error: str = ""
-
-
-def bulk(user: User, action: str, jobs: Iterable[TrainJob]) -> list[BulkResult]:
-    """Do one action to many jobs; each succeeds or fails by itself. Raises Problem 422 for an unknown action."""
-    known: dict[str, Callable[[User, TrainJob], TrainJob]] = {
-        "suspend": suspend,
-        "resume": resume,
-        "cancel": cancel,
-        "delete": delete,
-    }
-    if action not in known:
-        raise Problem(422, "unknown_action", f"“{action}” is no action; there are {', '.join(known)}.")
-    results = []
-    for job in jobs:
-        try:
-            results.append(BulkResult(known[action](user, job)))
-        except Problem as problem:
-            results.append(BulkResult(job, problem.detail))
-        except (PermissionDenied, Http404):
-            results.append(BulkResult(job, "Your role does not allow this for that job."))
-    return results
+def keep(user: User, job: TrainJob, kept: bool = True) -> TrainJob:
+    """Choose whether retention passes a job by. Its owner and admins of the project may. Raises Http404, PermissionDenied."""
+    require(user, "operate", job)
+    with transaction.atomic():
+        job = _locked(job)
+        if job.kept != kept:
+            job.kept = kept
+            job.save(update_fields=["kept"])
+            record(user, "job.keep" if kept else "job.release", job)
+            publish_on_commit(Change("job-changed", str(job.project_id), str(job.pk)))
+    return job
 
 
 def clone_values(user: User, job: TrainJob) -> tuple[str, dict[str, Any], dict[str, Any]]:

@@ -23,6 +23,7 @@ from jobs.spec.defaults import default_trainjob
 from jobs.spec.masking import mask_object
 from jobs.spec.provenance import Origin, provenance
 from jobs.spec.validation import validate_trainjob
+from jobs.state import phases
 from runtimes.models import Runtime
 from runtimes.services import blueprint_of
 from runtimes.spec.blueprint import Blueprint
@@ -41,12 +42,15 @@ class Submission:
     """What somebody asks for: a TrainJob, and where it came from.
 
     key: unique per user; the same key with the same content is the same submission. blueprint, parameters: the form's values, for clone.
+    origin: the job that it repeats (relation RETRY) or began as a copy of (CLONE); whoever submits it may see that job.
     """
 
     manifest: Manifest
     key: str | None = None
     blueprint: str = ""
     parameters: dict[str, Any] = field(default_factory=dict)
+    origin: TrainJob | None = None
+    relation: str = phases.CLONE
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ def submit(user: User, project: Project, submission: Submission) -> tuple[TrainJ
     try:
         with transaction.atomic():
             job = _store(user, project, submission, manifest, runtime, fingerprint)
-            record(user, "job.submit", job, detail={"runtime": job.runtime_name})
+            verb, detail = _deed(job, submission)
+            record(user, verb, job, detail=detail)
             ring_on_commit(job)
     except IntegrityError:
         if submission.key and (earlier := _earlier(user, submission.key, fingerprint)):
@@ -157,6 +162,8 @@ def _store(
         id=uuid.uuid4(), project=project, namespace=project.namespace, name=manifest["metadata"]["name"], owner=user,
         runtime_kind=reference["kind"], runtime_name=reference["name"], created_at=now, due_at=now, since=now,
         submission_key=submission.key or None, fingerprint=fingerprint, sentence="Accepted; it is being sent to the cluster.",
+        origin=submission.origin, origin_name=submission.origin.name if submission.origin else "",
+        origin_relation=submission.relation if submission.origin else "",
     )  # fmt: skip
     metadata = manifest["metadata"]
     metadata["annotations"] = (metadata.get("annotations") or {}) | {
@@ -174,6 +181,14 @@ def _store(
         job=job, manifest=manifest, runtime=runtime, blueprint=submission.blueprint, parameters=submission.parameters
     )
     return job
+
+
+def _deed(job: TrainJob, submission: Submission) -> tuple[str, dict[str, Any]]:
+    """What the audit is to hold of a submission."""
+    detail: dict[str, Any] = {"runtime": job.runtime_name}
+    if submission.origin is None:
+        return "job.submit", detail
+    return f"job.{submission.relation}", detail | {"origin": str(submission.origin)}
 
 
 def _name_taken(name: str, project: Project) -> Finding:

@@ -37,6 +37,16 @@ class Omission:
     reason: str
 
 
+def as_submitted(live: dict[str, Any]) -> dict[str, Any]:
+    """Return a TrainJob as it may be submitted again, nameless: secrets stay, what belongs to one object of one cluster goes."""
+    manifest = {key: copy.deepcopy(value) for key, value in live.items() if key != "status"}
+    metadata = as_map(manifest.get("metadata"))
+    kept = {key: value for key, value in metadata.items() if key not in (*_METADATA, "name", "generateName")}
+    annotations = {k: v for k, v in as_map(metadata.get("annotations")).items() if k not in _ANNOTATIONS}
+    kept.pop("annotations", None)
+    return manifest | {"metadata": kept | ({"annotations": annotations} if annotations else {})}
+
+
 def export_trainjob(live: dict[str, Any]) -> tuple[dict[str, Any], list[Omission]]:
     """Return a manifest of a live TrainJob, and what it leaves out.
 

@@ -20,7 +20,11 @@ _WORDS = {
     "job.resume": "resumed",
     "job.cancel": "cancelled",
     "job.delete": "deleted",
-    "job.clone": "cloned",
+    "job.clone": "submitted as a copy",
+    "job.retry": "ran again as",
+    "job.keep": "chose to keep",
+    "job.release": "chose to keep no longer",
+    "job.remove": "removed the record of",
 }
 
 

@@ -93,7 +93,7 @@ def _settings(settings: Any, tmp_path: Any) -> None:
 
 @pytest.fixture
 def world(db: Any, monkeypatch: pytest.MonkeyPatch) -> World:
-    users = {name: User.objects.create_user(name, password="x" * 12) for name in [*ROLES, "stranger"]}  # noqa: S106  a made-up person
+    users = {name: User.objects.create_user(name, password="x" * 12) for name in [*ROLES, "stranger"]}
     project = Project.objects.create(name="team-nlp")
     elsewhere = Project.objects.create(name="elsewhere")
     for name, role in ROLES.items():

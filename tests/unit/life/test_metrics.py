@@ -99,7 +99,7 @@ def test_the_estimate_is_ours_only_where_the_program_gives_none(world: World) ->
 
 def test_a_job_that_was_resumed_is_judged_by_its_pace_since_then(world: World) -> None:
     job = world.job(since=at(0), started_at=at(0))
-    for second in range(0, 10):
+    for second in range(10):
         record_status(job, report(second, second))
     TrainJob.objects.filter(pk=job.pk).update(since=at(5000))  # it was suspended
     record_status(job, report(5001, 10))

@@ -14,7 +14,7 @@ def history(*reports: tuple[float, float]) -> list[list[float]]:
 
 
 def steady(pace: float, until: int, start: float = 0.0) -> list[list[float]]:
-    return history(*((start + p / pace, p) for p in range(0, until + 1)))
+    return history(*((start + p / pace, p) for p in range(until + 1)))
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,9 @@ def steady(pace: float, until: int, start: float = 0.0) -> list[list[float]]:
         (history((0, 0), (10, 5), (20, 10), (30, 15)), 30, None, 170),
         (history((0, 0), (10, 10), (20, 100)), 20, None, 0),
         # a checkpoint of five minutes does not spoil the pace
-        (history(*((n * 10 + (300 if n > 8 else 0), n * 2) for n in range(0, 21))), 500, None, 300),
+        (history(*((n * 10 + (300 if n > 8 else 0), n * 2) for n in range(21))), 500, None, 300),
         # five seconds more after every fourth percent do count
-        (history(*((n + 5 * (n // 4), n) for n in range(0, 41))), 90, None, 123),
+        (history(*((n + 5 * (n // 4), n) for n in range(41))), 90, None, 123),
         # an hour of suspension before `since` does not count
         (history((0, 0), (10, 1), (20, 2), (3620, 3), (3630, 4), (3640, 5)), 3640, 3615, 950),
         # overdue: at best one percent comes now, and each takes as long as this one
