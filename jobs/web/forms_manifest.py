@@ -49,7 +49,7 @@ class ManifestForm(forms.Form):
     use_required_attribute = False
     text = forms.CharField(
         label="Manifest",
-        required=False,
+        error_messages={"required": "Paste a TrainJob, or choose a file."},
         strip=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 22, "spellcheck": "false", "autocapitalize": "none"}),
     )
@@ -69,9 +69,10 @@ class ManifestForm(forms.Form):
     ) -> None:
         self.unreadable = ""
         if data is not None and file is not None:
-            data = data.copy()
             text, self.unreadable = _text_of(file)
-            data["text"] = text
+            if not self.unreadable:
+                data = data.copy()
+                data["text"] = text
         super().__init__(data, initial=initial or {})
         field = project_field(projects, "As the manifest says", required=False)
         self.fields["project"] = field
@@ -91,9 +92,7 @@ class ManifestForm(forms.Form):
         data = super().clean() or {}
         if self.unreadable:
             self.add_error("file", self.unreadable)
-        elif not self.source.strip():
-            self.add_error("text", "Paste a TrainJob, or choose a file.")
-        else:
+        elif "text" not in self.errors:
             try:
                 self.manifest = load_manifest(self.source)
             except ManifestError as error:

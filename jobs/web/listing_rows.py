@@ -9,14 +9,23 @@ from django.utils import timezone
 
 from jobs.models import TrainJob
 from jobs.state import phases
-from jobs.web.job.frame import Progress, progress_of
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can, roles_of
+from trainui.ui.times import duration
 
 NAME_SHOWN = 32
 _TAIL = 12
 # The word of these phases says it all; their sentence would only repeat it.
 _PLAIN = frozenset({phases.RUNNING, phases.SUCCEEDED, phases.CANCELLED})
+
+
+@dataclass(frozen=True)
+class Meter:
+    """How far a job is. label: said of the bar, with the time that is left if the program told."""
+
+    percent: int
+    label: str
+    tone: str
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class Row:
     job: TrainJob
     name: str
     reason: str
-    progress: Progress | None
+    progress: Meter | None
     operable: bool
 
     @property
@@ -42,9 +51,22 @@ def rows_of(user: User, jobs: Iterable[TrainJob], roles: dict[Any, str] | None =
 
 
 def _row(user: User, job: TrainJob, roles: dict[Any, str], now: datetime) -> Row:
-    shown = progress_of(job, now)
     reason = "" if job.phase in _PLAIN else job.sentence
-    return Row(job, middle(job.name), reason, shown, can(user, "operate", job, roles=roles))
+    return Row(job, middle(job.name), reason, meter_of(job, now), can(user, "operate", job, roles=roles))
+
+
+def meter_of(job: TrainJob, now: datetime) -> Meter | None:
+    """Return the progress of a job as a row shows it; None when its program reported none. Success is 100 %: the last report may be lost."""
+    if job.progress_percent is None:
+        return None
+    if job.phase == phases.SUCCEEDED:
+        return Meter(100, "Done", "ok")
+    if job.finished:
+        return Meter(job.progress_percent, "Ended here", "error" if job.phase == phases.FAILED else "neutral")
+    if job.phase not in (phases.RUNNING, phases.DEGRADED):
+        return Meter(job.progress_percent, "Last reported", "neutral")
+    left = job.eta_seconds - (now - job.progress_at).total_seconds() if job.eta_seconds and job.progress_at else 0
+    return Meter(job.progress_percent, f"About {duration(left)} left" if left >= 1 else "Progress", "active")
 
 
 def middle(name: str, most: int = NAME_SHOWN, tail: int = _TAIL) -> str:

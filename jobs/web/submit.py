@@ -3,7 +3,7 @@
 Nothing is stored between the steps: each sends everything again, and the services check it again.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -111,7 +111,8 @@ def _sheet(request: HttpRequest, name: str, namespace: str) -> Sheet:
     if not row.effective or card is None:
         raise Http404
     ours = row.managed and bool(row.source)
-    blueprint = blueprint_of(row) if ours else blueprint_of_runtime(row.effective)
+    # What the cluster has is what jobs get, edited or not: placeholders and counts come from it.
+    blueprint = replace(blueprint_of(row), runtime=row.effective) if ours else blueprint_of_runtime(row.effective)
     projects = [p for p in projects_to_submit(user) if namespace in ("", p.namespace)]
     return Sheet(row, card, blueprint, default_runtime(row.effective), projects, ours)
 
@@ -164,7 +165,7 @@ def _review(
     context = {
         "sheet": sheet,
         "card": sheet.card,
-        "review": review_of(result, form),
+        "review": review_of(result, project, form),
         "hidden": [*form.hidden(), ("key", nonce), *([("clone", str(copy.job.pk))] if copy else [])],
         "address": sheet.address,
         "copy": copy,

@@ -87,7 +87,7 @@ def _review(
         form.add_findings(result.findings.refused)
         return _page(request, form, nonce, copy)
     context = {
-        "review": review_of(result),
+        "review": review_of(result, project),
         "hidden": [*_hidden(form, project), ("key", nonce), *([("clone", str(copy.job.pk))] if copy else [])],
         "address": reverse("submit-manifest"),
         "copy": copy,

@@ -1,8 +1,11 @@
 """The last step before a job is made: what will be created, with which values, and where each comes from."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from jobs import builders
+from jobs.reconcile.runtimes import find_runtime
 from jobs.services import DryRun
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
@@ -12,14 +15,16 @@ from jobs.web.forms import ParameterForm, sentence
 from jobs.web.forms_text import shown, text_of
 from jobs.web.job.manifests import Document, document
 from jobs.web.job.origins import Configuration, arrange
+from runtimes.spec.access import dig
 from runtimes.spec.parameter import Parameter
+from trainui.accounts.models import Project
 
-YOURS, DEFAULT, RUNTIME = ("your value", "active"), ("blueprint default", "neutral"), ("runtime", "info")
+YOURS, DEFAULT, RUNTIME = ("your value", "active"), ("blueprint default", ""), ("runtime", "")
 
 
 @dataclass(frozen=True)
 class Value:
-    """One parameter as it will be: its value ("" for none), who says so, and whether it takes several lines."""
+    """One parameter as it will be: its value ("" for none), and who says so; the user's own stand out by a tone."""
 
     title: str
     text: str
@@ -34,7 +39,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Review:
-    """What the page shows. manifest: the TrainJob without secrets. omitted: secrets it leaves out. objects: the TrainJob and its children."""
+    """What the page shows. manifest: the TrainJob without secrets. omitted: secrets it leaves out. objects: its children;
+    keys: a Secret with keys made for this job is another one."""
 
     name: str
     namespace: str
@@ -42,15 +48,17 @@ class Review:
     facts: list[tuple[str, str]]
     manifest: str
     omitted: list[str]
+    keys: bool
     objects: list[Document]
     values: list[Value]
     configuration: Configuration
     warnings: list[str]
 
 
-def review_of(result: DryRun, form: ParameterForm | None = None) -> Review:
+def review_of(result: DryRun, project: Project, form: ParameterForm | None = None) -> Review:
     """Return the review of a dry run that nothing refused. form: where its values came from, None for a manifest."""
-    manifest, omissions = export_trainjob(result.manifest)
+    runtime = find_runtime(result.manifest, project)
+    manifest, _ = export_trainjob(result.manifest)
     _, secrets = mask_object(result.manifest)
     metadata = result.manifest.get("metadata", {})
     return Review(
@@ -59,11 +67,15 @@ def review_of(result: DryRun, form: ParameterForm | None = None) -> Review:
         runtime=str(result.manifest["spec"]["runtimeRef"].get("name", "")),
         facts=facts(result.origins),
         manifest=dump_manifest(manifest),
-        omitted=[o.path for o in omissions if o.path in secrets],
-        objects=[document(result.manifest), *(document(obj) for obj in result.objects)],
+        omitted=[_named(result.manifest, path) for path in secrets],
+        keys=runtime is not None and builders.needs_keys(runtime),
+        objects=[document(obj) for obj in result.objects],
         values=values_of(form) if form else [],
         configuration=arrange(result.origins),
-        warnings=[*(sentence(f.message) for f in result.findings.warnings), *_secret_warnings(secrets)],
+        warnings=[
+            *(sentence(f.message) for f in result.findings.warnings),
+            *_secret_warnings(result.manifest, secrets),
+        ],
     )
 
 
@@ -92,9 +104,11 @@ def _value(parameter: Parameter, text: str) -> Value:
         return Value(parameter.title, shown(parameter, text).strip(), *YOURS)
     if default:
         return Value(parameter.title, shown(parameter, default).strip(), *DEFAULT)
-    return Value(parameter.title, parameter.placeholder if parameter.common else "", *RUNTIME)
+    runtimes = parameter.placeholder if parameter.common else ""
+    return Value(parameter.title, runtimes, *(RUNTIME if runtimes else ("", "")))
 
 
+_VARIABLE = re.compile(r"(?P<list>[A-Za-z.]+)\[(?P<index>\d+)\]\.value")
 _RESOURCES = {"cpu": "CPU", "memory": "Memory", "nvidia.com/gpu": "GPUs"}
 
 
@@ -105,13 +119,22 @@ def _resource(field: str) -> str:
     return ""
 
 
-def _secret_warnings(paths: list[str]) -> list[str]:
+def _secret_warnings(manifest: dict[str, Any], paths: list[str]) -> list[str]:
     if not paths:
         return []
-    where = ", ".join(paths[:3]) + (" and more" if len(paths) > 3 else "")
+    where = ", ".join(_named(manifest, path) for path in paths[:3]) + (" and more" if len(paths) > 3 else "")
     return [
-        f"A value looks like a secret ({where}). Whoever may read the TrainJob in the cluster can read it: better keep it in a Secret and refer to that."
+        f"A value looks like a secret: {where}. Whoever may read TrainJobs in the cluster can read it. "
+        "Better keep it in a Secret and refer to that."
     ]
+
+
+def _named(manifest: dict[str, Any], path: str) -> str:
+    """Return the name of the variable at a path, or the path itself for anything else."""
+    match = _VARIABLE.fullmatch(path)
+    keys = match["list"].split(".") if match else []
+    name = dig(manifest, *keys, int(match["index"]), "name") if match else None
+    return str(name) if name else path
 
 
 def changes_since(form: ParameterForm, before: dict[str, Any]) -> list[str]:

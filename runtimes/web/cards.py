@@ -144,3 +144,8 @@ def _marks(row: Runtime, in_cluster: bool, old: bool) -> list[Mark]:
     elif not in_cluster:
         marks.append(Mark("not in the cluster yet", "neutral", "clock"))
     return marks
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a text that was wrapped by hand: empty lines part them, other line ends mean nothing."""
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]

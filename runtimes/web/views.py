@@ -1,5 +1,7 @@
 """The catalog: which runtimes there are, and everything about one."""
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -8,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runtimes import services
 from runtimes.models import Runtime
 from runtimes.queries import visible_runtimes
-from runtimes.web.cards import RuntimeCard, catalog, find_card
+from runtimes.web.cards import RuntimeCard, catalog, find_card, paragraphs
 from runtimes.web.drifts import drifts
 from runtimes.web.parameter_rows import parameter_rows
 from runtimes.web.picture import picture_of
@@ -49,12 +51,12 @@ def detail(request: HttpRequest, name: str, namespace: str = "") -> HttpResponse
     card = find_card(_person(request), name, namespace)
     if card is None:
         raise Http404
-    blueprint = services.blueprint_of(row) if card.blueprint else None
     effective = row.effective or {}
+    blueprint = replace(services.blueprint_of(row), runtime=effective) if card.blueprint else None
     context = {
         "row": row,
         "card": card,
-        "description": blueprint.card.description if blueprint else "",
+        "description": paragraphs(blueprint.card.description) if blueprint else [],
         "parameters": parameter_rows(blueprint.parameters) if blueprint else [],
         "picture": picture_of(effective),
         "yaml": runtime_yaml(effective),
