@@ -22,6 +22,7 @@ from jobs.reconcile.masking import mask
 from jobs.reconcile.mirror import Mirror, events_of
 from jobs.reconcile.outcome import columns, observed, status_patch
 from jobs.reconcile.push import NameTaken, find_own, push
+from jobs.reconcile.stalled import stalled_since
 from jobs.state import phases
 from jobs.state.model import JobState
 from runtimes.spec.findings import Finding
@@ -249,11 +250,11 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
         _write_status(this, state)
     gone = state.finished and (this.trainjob is None or this.trainjob["metadata"]["uid"] != job.uid)
     if gone and job.delete_requested_at:
-        retire.purge(job)
+        retire.purge(job, state.phase)
         _publish(this, state)
         return True
+    derived = columns(this, state, live=not gone) | {"stalled_since": stalled_since(this, state)}
     recheck = _earliest(state.recheck_at, this.recheck_at)
-    derived = columns(this, state, live=not gone)
     # A change that came while we worked has moved `due_at`: it stays due.
     unmoved = {"due_at": seen_due} if seen_due else {"due_at__isnull": True}
     due = Case(When(**unmoved, then=Value(recheck, output_field=DateTimeField())), default=F("due_at"))
