@@ -11,5 +11,6 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["jobs.reconcile", "runtimes"])
 app.conf.beat_schedule = {
     "sweep": {"task": "jobs.reconcile.tasks.sweep", "schedule": 10.0, "options": {"expires": 10}},
+    "expire": {"task": "jobs.reconcile.tasks.expire", "schedule": 60.0, "options": {"expires": 60}},
     "sweep-runtimes": {"task": "runtimes.tasks.sweep", "schedule": 30.0, "options": {"expires": 30}},
 }

@@ -55,6 +55,18 @@ ARTIFACT_MAX_BYTES = env.integer("TRAINUI_ARTIFACT_MAX_BYTES", 2 << 30, "Largest
 BODY_MAX_BYTES = env.integer(
     "TRAINUI_BODY_MAX_BYTES", 2 << 20, "Largest request body of pages and REST in bytes.", minimum=1 << 16
 )
+RETENTION_DAYS = env.integer(
+    "TRAINUI_RETENTION_DAYS",
+    0,
+    "Days after its end that a job's record, events, metrics, logs and artifacts are removed, and its TrainJob with them; 0 keeps them for ever.",
+    maximum=36_500,
+)
+STALLED_MINUTES = env.integer(
+    "TRAINUI_STALLED_MINUTES",
+    15,
+    "Minutes without a log line and without a metric after which a running job is said to be stalled; 0 never says so.",
+    maximum=100_000,
+)
 LOG_LEVEL = env.text(
     "TRAINUI_LOG_LEVEL", "INFO", "Level of our own log.", choices=("DEBUG", "INFO", "WARNING", "ERROR")
 )

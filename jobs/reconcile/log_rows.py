@@ -10,6 +10,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
+from django.db.models import F
+from django.utils import timezone
 
 from jobs.logs.captures import Captures, Container, LogProgress
 from jobs.logs.progress import Sample
@@ -17,6 +19,7 @@ from jobs.metrics.percent import percent_of
 from jobs.metrics.progress import note_progress
 from jobs.metrics.store import Point, keep_points
 from jobs.models import LogStream, MirrorObject, TrainJob
+from jobs.reconcile.doorbell import ring
 from trainui.cluster import kinds
 from trainui.cluster.connection import connect
 from trainui.events.changes import Change, publish
@@ -78,6 +81,9 @@ class LogRows:
             {"first_at": _time(progress.first_stamp), "last_at": _time(progress.last_stamp)} if progress.lines else {}
         )
         LogStream.objects.filter(pk=row.pk).update(bytes=progress.bytes, lines=progress.lines, **stamps, **more)
+        if getattr(row, "stalled", None) and progress.lines > row.lines:
+            TrainJob.objects.filter(pk=container.job_id).update(due_at=timezone.now())
+            ring(row.job_id)  # it gives a sign of life again
         publish(
             Change(
                 "log-appended",
@@ -93,7 +99,7 @@ class LogRows:
         with self._lock:
             known = self._rows.get(container)
         if known is not None:
-            return LogStream.objects.filter(pk=known).first()
+            return LogStream.objects.annotate(stalled=F("job__stalled_since")).filter(pk=known).first()
         if not TrainJob.objects.filter(pk=container.job_id).exists():
             return None
         pod = (

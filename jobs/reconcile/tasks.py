@@ -6,6 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from jobs.models import TrainJob
+from jobs.reconcile import retention
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.reconcile import reconcile_job
 
@@ -34,3 +35,10 @@ def sweep() -> None:
     )
     for job_id in due[:SWEEP_BATCH]:
         ring(job_id)
+
+
+@shared_task(name="jobs.reconcile.tasks.expire")
+def expire() -> None:
+    """Ask for the removal of some jobs whose time of retention is over."""
+    if number := retention.expire():
+        log.info("the time of retention of %d job(s) is over", number)
