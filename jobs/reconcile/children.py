@@ -9,8 +9,6 @@ import orjson
 
 from jobs.reconcile.mirror import Mirror
 from trainui.cluster import kinds
-from trainui.cluster.client import Cluster
-from trainui.cluster.errors import NotFound
 
 Object = dict[str, Any]
 Applied = dict[str, dict[str, Any]]
@@ -26,6 +24,7 @@ class Plan:
 
     apply: list[Object] = field(default_factory=list)
     delete: list[Object] = field(default_factory=list)
+    new: set[str] = field(default_factory=set)  # those to apply that this job never had
     applied: Applied = field(default_factory=dict)
     recheck_at: datetime | None = None
 
@@ -35,8 +34,13 @@ class Plan:
         return not self.apply and not self.delete
 
 
-def plan(desired: list[Object], mirror: Mirror, applied: Applied, owner_uid: str, now: datetime) -> Plan:
-    """Compare what should be with what watch saw and what was applied before; pure."""
+def plan(
+    desired: list[Object], mirror: Mirror, applied: Applied, owner_uid: str, now: datetime, stop: bool = False
+) -> Plan:
+    """Compare what should be with what watch saw and what was applied before; pure.
+
+    stop: the job was ended by us, so its JobSet goes, again and again until it is gone (kubeflow/trainer#3833: upstream tries once).
+    """
     result = Plan()
     for obj in desired:
         key, kind = key_of(obj), kinds.kind_of(obj)
@@ -56,16 +60,17 @@ def plan(desired: list[Object], mirror: Mirror, applied: Applied, owner_uid: str
         else:
             result.applied[key] = before
             result.recheck_at = datetime.fromisoformat(before["at"]) + UNSEEN_GRACE
+    result.new = {key_of(obj) for obj in result.apply} - applied.keys()
     wanted = {key_of(obj) for obj in desired}
     result.applied |= {
-        key: _seen(entry, key, mirror)
-        for key, entry in applied.items()
+        key: _seen(before, key, mirror)
+        for key, before in applied.items()
         if key.startswith(SECRET_PREFIX) and key not in wanted
     }
     result.delete = [
-        g
-        for g in mirror.all(*POD_GROUPS)
-        if key_of(g) not in wanted and _owned(g, owner_uid) and not g["metadata"].get("deletionTimestamp")
+        obj
+        for obj in mirror.all(*((kinds.JOB_SET,) if stop else ()), *POD_GROUPS)
+        if key_of(obj) not in wanted and owned_by(obj, owner_uid) and not obj["metadata"].get("deletionTimestamp")
     ]
     return result
 
@@ -82,20 +87,9 @@ def has_keys(mirror: Mirror, applied: Applied, now: datetime) -> bool:
     return any(now - datetime.fromisoformat(entry["at"]) < UNSEEN_GRACE for entry in fresh)
 
 
-def carry_out(cluster: Cluster, todo: Plan, now: datetime) -> Applied:
-    """Do what the plan says and return what is applied now. Raises ClusterError; what was done before it is done again harmlessly."""
-    applied = dict(todo.applied)
-    for obj in todo.apply:
-        stored = cluster.apply(obj)
-        applied[key_of(obj)] = {"hash": _digest(obj), "version": version(stored), "at": now.isoformat(), "seen": False}
-    for obj in todo.delete:
-        try:
-            cluster.delete(
-                kinds.kind_of(obj), obj["metadata"]["namespace"], obj["metadata"]["name"], uid=obj["metadata"]["uid"]
-            )
-        except NotFound:
-            continue
-    return applied
+def entry(obj: Object, stored: Object, now: datetime) -> dict[str, Any]:
+    """Return what is remembered of an object that was applied as `obj` and is `stored` now."""
+    return {"hash": _digest(obj), "version": version(stored), "at": now.isoformat(), "seen": False}
 
 
 def version(obj: Object) -> str:
@@ -119,10 +113,11 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _seen(entry: dict[str, Any], key: str, mirror: Mirror) -> dict[str, Any]:
+def _seen(before: dict[str, Any], key: str, mirror: Mirror) -> dict[str, Any]:
     there = key.removeprefix(SECRET_PREFIX) in mirror.objects.get(kinds.SECRET.key, {})
-    return entry | {"seen": entry["seen"] or there}
+    return before | {"seen": before["seen"] or there}
 
 
-def _owned(obj: Object, uid: str) -> bool:
+def owned_by(obj: Object, uid: str) -> bool:
+    """Return whether an object names this uid as an owner."""
     return any(o.get("uid") == uid for o in obj["metadata"].get("ownerReferences") or [])

@@ -69,6 +69,8 @@ def _record(this: "Pass") -> Object:
     """Return what the database knows of the job, as docs/states.md lists it."""
     job = this.job
     expected = this.detail.get("expected") or job.detail.expected
+    error = this.detail.get("push_error") or {}
+    repeated = error.get("attempts", 0) > 1  # the first may be gone in a moment
     return {
         "uid": job.uid,
         "name": job.name,
@@ -78,7 +80,8 @@ def _record(this: "Pass") -> Object:
         "gang": expected.get("gang"),
         "runtime_exists": job.detail.runtime is not None or not this.trouble,
         "accepted_at": _text(job.created_at),
-        "push_error": this.detail.get("push_error") if job.uid is None else None,
+        "push_error": error if job.uid is None else None,
+        "apply_error": error if job.uid is not None and repeated else None,
         "refused": _refused(this),
         "scheduled_at": _text(job.scheduled_at),
         "started_at": _text(job.started_at),

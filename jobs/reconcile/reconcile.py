@@ -14,6 +14,7 @@ from jobs import builders
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile import children, retire
 from jobs.reconcile.adopt import row_of_trainjob
+from jobs.reconcile.carry_out import Blocked, Refused, carry_out
 from jobs.reconcile.desired import NotYet, desired
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.kube_events import creation_failed
@@ -26,6 +27,7 @@ from jobs.reconcile.stalled import stalled_since
 from jobs.state import phases
 from jobs.state.model import JobState
 from runtimes.spec.findings import Finding
+from runtimes.spec.kinds import ANNOTATION_NUM_NODES, MULTIKUEUE
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster, Object
 from trainui.cluster.connection import connect
@@ -35,6 +37,7 @@ from trainui.events.changes import Change, publish
 log = logging.getLogger(__name__)
 FIRST_RETRY_SECONDS = 1.0
 LAST_RETRY_SECONDS = 60.0
+OURS_TO_END = ("DeadlineExceeded", "Refused")  # reasons of Failed that no JobSet has told: its pods may still run
 
 
 @dataclass
@@ -127,10 +130,7 @@ def _bring_in(this: Pass) -> bool:
         this.namesake = error.namesake
         return False
     except Invalid as error:
-        this.findings = [
-            Finding(str(c.get("field", "")), str(c.get("reason", "invalid")), str(c.get("message", error.message)))
-            for c in error.causes
-        ] or [Finding("", "refused", error.message)]
+        this.findings = _findings(error)
         return False
     return True
 
@@ -181,7 +181,8 @@ def _apply_children(this: Pass) -> None:
     except builders.BuildError as error:
         this.findings = error.findings
         return
-    todo = children.plan(built, this.mirror, this.job.detail.applied, this.trainjob["metadata"]["uid"], this.now)
+    applied, uid = this.job.detail.applied, this.trainjob["metadata"]["uid"]
+    todo = children.plan(built, this.mirror, applied, uid, this.now, stop=over and _ended_by_us(this.trainjob))
     this.look_again(todo.recheck_at)
     if todo.empty:
         this.detail["applied"] = todo.applied
@@ -191,12 +192,26 @@ def _apply_children(this: Pass) -> None:
 
 def _build(this: Pass) -> list[Object]:
     assert this.trainjob is not None
+    trainjob, resized = _as_started(this, this.trainjob)
     wanted = desired(
-        this.job, this.trainjob, this.token, have_keys=children.has_keys(this.mirror, this.job.detail.applied, this.now)
+        this.job, trainjob, this.token, have_keys=children.has_keys(this.mirror, this.job.detail.applied, this.now)
     )
-    this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang}
+    this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang, "resized": resized}
     this.detail["objects_built"] = [mask(obj) for obj in wanted.objects]
     return wanted.objects
+
+
+def _as_started(this: Pass, trainjob: Object) -> tuple[Object, str]:
+    """Return the TrainJob with the number of nodes that its running JobSet has, and that number: resizing waits for the next start."""
+    annotations = trainjob["metadata"].get("annotations") or {}
+    jobset, before = this.mirror.one(kinds.JOB_SET, this.name), this.job.detail.expected.get("resized")
+    asked = str(annotations.get(ANNOTATION_NUM_NODES, ""))
+    if before is None or before == asked or jobset is None or jobset["spec"].get("suspend"):
+        return trainjob, asked
+    kept = annotations | {ANNOTATION_NUM_NODES: before} if before else {**annotations}
+    if not before:
+        kept.pop(ANNOTATION_NUM_NODES)
+    return trainjob | {"metadata": trainjob["metadata"] | {"annotations": kept}}, before
 
 
 def _carry_out(this: Pass, todo: children.Plan) -> None:
@@ -211,13 +226,34 @@ def _carry_out(this: Pass, todo: children.Plan) -> None:
         return
     assert this.cluster is not None
     try:
-        this.detail["applied"] = children.carry_out(this.cluster, todo, this.now)
-    except ClusterError as error:
-        if error.retryable:
+        done = carry_out(this.cluster, todo, live["metadata"]["uid"], this.now)
+    except Refused as refusal:
+        this.findings = _findings(refusal.error)
+    except (Blocked, ClusterError) as error:
+        if isinstance(error, ClusterError) and error.retryable:
             raise
-        this.trouble = str(error)
-        this.look_again(this.now + timedelta(seconds=LAST_RETRY_SECONDS / 4))
+        _note_trouble(this, str(error))
         creation_failed(this.cluster, live, this.trouble)
+    else:
+        this.detail["applied"] = done.applied
+        if done.again:
+            this.look_again(this.now + timedelta(seconds=FIRST_RETRY_SECONDS))
+        if done.kept:
+            creation_failed(this.cluster, live, done.kept)
+
+
+def _findings(error: Invalid) -> list[Finding]:
+    """Return what the API server holds against an object, at its fields."""
+    found = [
+        Finding(str(c.get("field", "")), str(c.get("reason", "invalid")), str(c.get("message", error.message)))
+        for c in error.causes
+    ]
+    return found or [Finding("", "refused", error.message)]
+
+
+def _ended_by_us(trainjob: Object) -> bool:
+    conditions = (trainjob.get("status") or {}).get("conditions") or []
+    return any(c["type"] == "Failed" and c["status"] == "True" and c.get("reason") in OURS_TO_END for c in conditions)
 
 
 def _terminal(trainjob: Object) -> bool:
@@ -228,12 +264,26 @@ def _terminal(trainjob: Object) -> bool:
 def _postpone(this: Pass, error: ClusterError) -> None:
     """Note a failed call for the user and come back later."""
     log.warning("job %s: %s", this.job, error)
-    before = this.job.detail.push_error or {}
-    attempts = int(before.get("attempts", 0)) + 1
-    this.detail["push_error"] = {"time": this.now.isoformat(), "attempts": attempts, "text": str(error)}
-    this.trouble = str(error)
+    attempts = _note(this, str(error))
     pause = timedelta(seconds=error.retry_after) if error.retry_after else _pause(attempts)
     this.look_again(this.now + pause)
+
+
+def _note_trouble(this: Pass, text: str) -> None:
+    """Note what keeps the children from being made, and come back: at once at first, later the longer it lasts."""
+    _note(this, text)
+    lasts = this.now - datetime.fromisoformat(this.detail["push_error"]["since"])
+    least, most = timedelta(seconds=FIRST_RETRY_SECONDS), timedelta(seconds=LAST_RETRY_SECONDS)
+    this.look_again(this.now + min(most, max(least, lasts / 4)))
+
+
+def _note(this: Pass, text: str) -> int:
+    """Remember the last failure, since when it lasts and how often it was met; return how often."""
+    before = this.job.detail.push_error or {}
+    now, attempts = this.now.isoformat(), int(before.get("attempts", 0)) + 1
+    this.detail["push_error"] = {"since": before.get("since", now), "time": now, "attempts": attempts, "text": text}
+    this.trouble = text
+    return attempts
 
 
 def _pause(attempts: int) -> timedelta:
@@ -274,7 +324,8 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
 def _write_status(this: Pass, state: JobState) -> None:
     assert this.trainjob is not None
     patch = status_patch(this.trainjob, state, this.job.detail.trainer_status)
-    if patch is None or this.trainjob["metadata"].get("deletionTimestamp"):
+    elsewhere = this.trainjob["spec"].get("managedBy") == MULTIKUEUE
+    if patch is None or elsewhere or this.trainjob["metadata"].get("deletionTimestamp"):
         return
     try:
         this.cluster = this.cluster or connect(settings.KUBECONFIG)

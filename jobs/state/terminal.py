@@ -77,9 +77,13 @@ def _jobset(view: View) -> Verdict | None:
 
 
 def deadline(view: View) -> datetime | None:
-    """Return when the job's own deadline passes, if it has one that runs. A suspended job's clock stands still and starts anew."""
+    """Return when the job's own deadline passes, if it has one that runs.
+
+    A suspended job's clock stands still and starts anew with the transition of the condition Suspended, which we write: it is to come yet.
+    """
     seconds = number(view.trainjob, "spec", "activeDeadlineSeconds")
-    if not seconds or view.suspended or not view.began or text(view.record, "reconciler") == "kubeflow":
+    held = view.suspended or holds(condition(view.trainjob, "Suspended"))
+    if not seconds or held or not view.began or text(view.record, "reconciler") == "kubeflow":
         return None
     return view.began + timedelta(seconds=seconds)
 
