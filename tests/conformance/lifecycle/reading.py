@@ -16,11 +16,11 @@ POD_FIELDS = ("nodeSelector", "tolerations", "schedulingGates", "serviceAccountN
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 
 
-def read_state(api: Api, namespace: str, name: str, gang: str, look: bool) -> Json:
-    """Return the state of a job.
+def read_state(api: Api, namespace: str, name: str, gang: str) -> Json:
+    """Return the state of a job, with every field that a `look` may choose.
 
     gang: the gang scheduler that its runtime asks for. The local cluster has one of its own in place of all others, so its PodGroup is
-    read as one of that kind. look: whether the chosen fields of the JobSet are wanted.
+    read as one of that kind.
     """
     trainjob, jobset = api.get(kinds.TRAIN_JOB, namespace, name), api.get(kinds.JOB_SET, namespace, name)
     owned = [obj for kind in CHILDREN for obj in api.list(kind, namespace) if _owned(obj, name)]
@@ -32,10 +32,17 @@ def read_state(api: Api, namespace: str, name: str, gang: str, look: bool) -> Js
     state["pods"] = dict(Counter(_pod(pod) for pod in api.list(kinds.POD, namespace)))
     names = (f"{_kind(obj, gang)}/{obj['metadata']['name']}" for obj in owned)
     state["children"] = sorted(child for child in names if not child.endswith(f"-{PROGRESS}"))
-    if look and jobset:
-        group = next((obj for obj in owned if obj["kind"] == "PodGroup"), None)
-        state["look"] = _look(jobset, group, gang)
+    group = next((obj for obj in owned if obj["kind"] == "PodGroup"), None)
+    state["look"] = _look(jobset, group, gang) if jobset else {}
     return state
+
+
+def only_if_told(look: Json, told: str) -> None:
+    """Leave out what every JobSet or PodGroup has where a case does not speak of it: `told` is all it says of looks, as text."""
+    for holder in (look, *look.get("replicatedJobs", {}).values()):
+        for key in ("image", "minMember", "queue"):
+            if key not in told:
+                holder.pop(key, None)
 
 
 def _owned(obj: Json, name: str) -> bool:
