@@ -62,7 +62,7 @@ def _part(kind: str, applied: Obj, subresource: str) -> Obj:
 def _dropped(before: Paths, now: Iterable[Path], managers: Managers, me: Manager) -> set[Path]:
     """Return what to take out: what was applied, is not any more, and holds nothing that another manager owns."""
     kept = with_parents(path for other, owned in managers.items() if other != me for path in owned.paths)
-    return with_parents(before) - with_parents(now) - kept
+    return with_parents(before) - with_parents(now) - kept - {("f:metadata",)}
 
 
 def _owned(kind: str, live: Obj | None, merged: Obj, managers: Managers, me: Manager, paths: Paths, time: str) -> Obj:

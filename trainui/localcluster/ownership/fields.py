@@ -43,9 +43,9 @@ def fields_of(schema: Schema, obj: Mapping[str, Any], only: Iterable[str] | None
 
 
 def _walk(schema: Schema, value: Any, path: Path, found: dict[Path, Any]) -> None:
-    if isinstance(value, dict) and not schema.atomic:
-        if not value:
-            found[path] = None
+    if value in ({}, []) and not schema.atomic:
+        found[path] = None
+    elif isinstance(value, dict) and not schema.atomic:
         for name, item in value.items():
             if item is not None:
                 _walk(child(schema, name), item, (*path, f"f:{name}"), found)

@@ -44,14 +44,15 @@ def _merge_items(schema: Schema, live: list[Any], applied: list[Any]) -> list[An
 def remove(schema: Schema, obj: dict[str, Any], paths: Collection[Path]) -> None:
     """Take the values at some paths out of an object, in place.
 
-    Paths that lead nowhere are passed over, and the keys of an item that stays are kept.
+    Paths that lead nowhere are passed over, and the keys of an item that stays are kept. A part goes with all that was filled in, but of a
+    map whose keys are free, such as labels, what is not named stays.
     """
     for path in paths:
         if path[:-1] not in paths:
-            _remove_one(schema, obj, path)
+            _remove_one(schema, obj, path, paths)
 
 
-def _remove_one(schema: Schema, obj: dict[str, Any], path: Path) -> None:
+def _remove_one(schema: Schema, obj: dict[str, Any], path: Path, paths: Collection[Path]) -> None:
     value: Any = obj
     keys: tuple[str, ...] = ()
     for element in path[:-1]:
@@ -59,11 +60,21 @@ def _remove_one(schema: Schema, obj: dict[str, Any], path: Path) -> None:
         if index is None:
             return
         keys = schema.keys if isinstance(value, list) else ()
-        schema = (schema.items or ANY) if isinstance(value, list) else child(schema, str(index))
+        schema = _below(schema, value, index)
         value = value[index]
     index = _find(schema, value, path[-1])
-    if index is not None and index not in keys:
-        del value[index]
+    if index is None or index in keys:
+        return
+    below = _below(schema, value, index)
+    if below.values is not None and not below.atomic and isinstance(value[index], dict):
+        value[index] = {name: item for name, item in value[index].items() if (*path, f"f:{name}") not in paths}
+        if value[index]:
+            return
+    del value[index]
+
+
+def _below(schema: Schema, value: Any, index: Any) -> Schema:
+    return (schema.items or ANY) if isinstance(value, list) else child(schema, str(index))
 
 
 def _find(schema: Schema, value: Any, element: str) -> Any:
