@@ -102,7 +102,8 @@ def world(db: Any, monkeypatch: pytest.MonkeyPatch) -> World:
     Runtime.objects.create(kind=Runtime.CLUSTER_KIND, name="plain", observed=RUNTIME)
     made = World(project, elsewhere, users)
     # No broker listens here: doorbells and changes are noted instead of sent.
-    monkeypatch.setattr("jobs.reconcile.doorbell.ring", made.rung.append)
+    for place in ("doorbell", "retention", "log_rows", "reconcile"):
+        monkeypatch.setattr(f"jobs.reconcile.{place}.ring", made.rung.append)
     for place in (
         "trainui.events.changes",
         "jobs.reconcile.log_rows",
