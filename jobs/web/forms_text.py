@@ -1,11 +1,15 @@
 """Values of parameters as form fields hold them: text, whatever the API or an earlier form gave."""
 
+import re
 import shlex
 from typing import Any
 
 from jobs.spec.masking import is_secret, mask_arguments, mask_text, masked_value
+from runtimes.spec.access import dig
 from runtimes.spec.env import parse_env_text
 from runtimes.spec.parameter import Parameter
+
+_VARIABLE = re.compile(r"(?P<list>[A-Za-z.]+)\[(?P<index>\d+)\]\.value")
 
 
 def text_of(parameter: Parameter, value: Any) -> str:
@@ -26,7 +30,8 @@ def text_of(parameter: Parameter, value: Any) -> str:
 def without_secrets(parameter: Parameter, text: str) -> tuple[str, list[str]]:
     """Return a field's text for somebody who did not type it, and what was left out: secret variables by name, else the field's title."""
     if parameter.type == "env":
-        kept, left = [], []
+        kept: list[str] = []
+        left: list[str] = []
         for line in text.split("\n"):
             name, _, value = line.partition("=")
             (left if is_secret(name.strip(), value) else kept).append(line)
@@ -68,3 +73,11 @@ def _pairs(value: Any) -> list[tuple[str, str]]:
         elif isinstance(entry, list | tuple) and len(entry) == 2:
             pairs.append((str(entry[0]), str(entry[1])))
     return pairs
+
+
+def spoken_path(manifest: dict[str, Any], path: str) -> str:
+    """Return the name of the variable at a path, or the path itself for anything else."""
+    match = _VARIABLE.fullmatch(path)
+    keys = match["list"].split(".") if match else []
+    name = dig(manifest, *keys, int(match["index"]), "name") if match else None
+    return str(name) if name else path

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
@@ -18,7 +19,7 @@ from jobs.web.listing_rows import Row, rows_of
 from jobs.web.people import person, projects_to_submit
 from trainui.accounts.permissions import visible_projects
 from trainui.problems import Problem
-from trainui.ui.htmx import render
+from trainui.ui.htmx import render, wants_fragment
 
 RECENT = 5
 
@@ -27,7 +28,7 @@ RECENT = 5
 def index(request: HttpRequest) -> HttpResponse:
     """Show one page of the jobs that the user may see and asks for."""
     chosen = Chosen(request.GET)
-    if request.GET.get("part") == "pulse":
+    if request.GET.get("part") == "pulse" and wants_fragment(request):
         return _pulse(request, chosen)
     page, problem = _page(request, chosen)
     rows = rows_of(person(request), page.jobs)
@@ -55,6 +56,8 @@ def row(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     rows = rows_of(person(request), jobs)
     if not rows:
         raise Http404
+    if not wants_fragment(request):
+        return redirect("job", job_id)
     context = {"row": rows[0], "operable": "pick" in request.GET, "chosen": Chosen(request.GET), **_age()}
     return render(request, "jobs/list/_row.html", context, fragment="jobs/list/_row.html")
 
@@ -63,6 +66,8 @@ def row(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 def recent(request: HttpRequest) -> HttpResponse:
     """Answer the newest jobs of a filter as a short table, for pages about something else (a runtime)."""
     chosen = Chosen(request.GET)
+    if not wants_fragment(request):
+        return redirect(chosen.url())
     page = page_of(person(request), chosen.filters, limit=RECENT)
     context = {"rows": rows_of(person(request), page.jobs), "more": bool(page.next), "chosen": chosen, **_age()}
     return render(request, "jobs/list/_recent.html", context, fragment="jobs/list/_recent.html")

@@ -55,7 +55,7 @@ class Chosen:
     """
 
     def __init__(self, query: QueryDict) -> None:
-        self.words = {name: query.get(name, "").strip() for name in NAMES if query.get(name, "").strip()}
+        self.words = {name: text for name in NAMES if (text := query.get(name, "").replace("\0", "").strip())}
         self.problem = ""
         try:
             self.filters = Filters.from_query(_with_times(query))
@@ -122,7 +122,9 @@ def _select(
 
 def _with_times(query: QueryDict) -> QueryDict:
     """Days as the page has them (2026-03-01) become the times that filters take: the first moment of `since`, the last of `until`."""
-    given = query.copy()
+    given = QueryDict(mutable=True)
+    for name in NAMES:  # PostgreSQL takes no NUL, not even to compare with
+        given.setlist(name, [value.replace("\0", "") for value in query.getlist(name)])
     for name, at in (("since", time.min), ("until", time.max)):
         try:
             day = date.fromisoformat(given.get(name, ""))

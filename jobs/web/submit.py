@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods
@@ -22,12 +22,11 @@ from jobs.web.submit_clone import Copy, copy_of
 from jobs.web.submit_names import free_name, kept_nonce, new_nonce, submission_key
 from jobs.web.submit_review import changes_since, review_of
 from runtimes.models import Runtime
-from runtimes.queries import visible_runtimes
 from runtimes.services import blueprint_of
 from runtimes.spec.blueprint import Blueprint, blueprint_of_runtime
 from runtimes.spec.defaults import default_runtime
 from runtimes.spec.parameters import located
-from runtimes.web.cards import RuntimeCard, catalog, find_card, paragraphs
+from runtimes.web.cards import RuntimeCard, catalog, find_runtime, paragraphs
 from trainui.accounts.models import Project
 from trainui.accounts.permissions import roles_of, visible_projects
 from trainui.problems import Problem
@@ -63,10 +62,10 @@ class Sheet:
 @require_GET
 def start(request: HttpRequest) -> HttpResponse:
     """First step: the blueprints, and the way with a manifest. `?clone=` goes on with a copy of a job."""
-    copy = copy_of(person(request), request.GET.get("clone", ""))
+    copy = copy_of(request)
     if copy is not None:
         way = reverse("submit-with", args=[copy.blueprint]) if copy.blueprint else reverse("submit-manifest")
-        return redirect(f"{way}?{urlencode({'clone': copy.job.pk})}")
+        return redirect(f"{way}?{urlencode({'clone': str(copy.job.pk)})}")
     projects = projects_to_submit(person(request))
     if not projects:
         return refusal(request)
@@ -88,17 +87,17 @@ def with_blueprint(request: HttpRequest, name: str, namespace: str = "") -> Http
     sheet = _sheet(request, name, namespace)
     if not sheet.projects:
         return refusal(request)
-    copy = copy_of(person(request), request.POST.get("clone") or request.GET.get("clone") or "")
+    copy = copy_of(request)
     if request.method == "GET":
         return _form_page(request, sheet, _first_form(request, sheet, copy), new_nonce(), copy)
     form = sheet.form(request.POST)
     step = request.POST.get("step", "")
     if step == "check":
-        return _check(request, form)
+        return _check(request, sheet, form)
     nonce = kept_nonce(request.POST.get("key", ""))
     if step == "edit" or not form.is_valid():
         return _form_page(request, sheet, form, nonce, copy)
-    project = next(p for p in sheet.projects if p.name == form.cleaned_data["project"])
+    project = _project(sheet, form)
     if step == "create":
         return _create(request, sheet, form, project, nonce, copy)
     return _review(request, sheet, form, project, nonce, copy)
@@ -106,9 +105,8 @@ def with_blueprint(request: HttpRequest, name: str, namespace: str = "") -> Http
 
 def _sheet(request: HttpRequest, name: str, namespace: str) -> Sheet:
     user = person(request)
-    row = get_object_or_404(visible_runtimes(user), name=name, namespace=namespace)
-    card = find_card(user, name, namespace)
-    if not row.effective or card is None:
+    row, card = find_runtime(user, name, namespace)
+    if not row.effective:
         raise Http404
     ours = row.managed and bool(row.source)
     # What the cluster has is what jobs get, edited or not: placeholders and counts come from it.
@@ -122,7 +120,7 @@ def _first_form(request: HttpRequest, sheet: Sheet, copy: Copy | None) -> Parame
     wanted = copy.job.project.name if copy else request.GET.get("project", "")
     project = wanted if wanted in names else names[0] if len(names) == 1 else ""
     base = copy.job.name if copy else sheet.blueprint.name
-    name = free_name(base, project or (copy.job.namespace if copy else ""), name_budget(sheet.runtime, None).max_length)
+    name = free_name(base, [project] if project else names, name_budget(sheet.runtime, None).max_length)
     values = copy.initial(sheet.blueprint) if copy else {}
     return sheet.form(initial={"project": project, "name": name, **values})
 
@@ -139,14 +137,20 @@ def _form_page(request: HttpRequest, sheet: Sheet, form: ParameterForm, nonce: s
     return render(request, "jobs/submit/form.html", context, status=422 if form.errors else 200)
 
 
-def _check(request: HttpRequest, form: ParameterForm) -> HttpResponse:
-    """Answer what is to be said below one field, as it is now."""
+def _check(request: HttpRequest, sheet: Sheet, form: ParameterForm) -> HttpResponse:
+    """Answer what is to be said below one field, as it is now; once all fields are good, that is what a review would say."""
     field = request.POST.get("field", "")
     if field not in form.fields:
         raise Http404
-    form.is_valid()
-    context = {"errors": form.errors.get(field, []), "hint": form.hint(field)}
+    if form.is_valid():
+        result = services.dry_run(person(request), _project(sheet, form), _submission(sheet, form))
+        form.add_findings(located(sheet.blueprint, result.findings.refused))
+    context: dict[str, Any] = {"errors": form.errors.get(field, []), "hint": form.hint(field)}
     return render(request, "jobs/submit/_said.html", context, fragment="jobs/submit/_said.html")
+
+
+def _project(sheet: Sheet, form: ParameterForm) -> Project:
+    return next(p for p in sheet.projects if p.name == form.cleaned_data["project"])
 
 
 def _submission(sheet: Sheet, form: ParameterForm, key: str | None = None) -> Submission:

@@ -4,15 +4,17 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.http import Http404, HttpRequest
+
 from jobs import services
 from jobs.models import TrainJob
 from jobs.queries.job import visible_job
 from jobs.spec.export import export_trainjob
 from jobs.web.forms import PREFIX
-from jobs.web.forms_text import text_of, without_secrets
+from jobs.web.forms_text import spoken_path, text_of, without_secrets
+from jobs.web.people import person
 from runtimes.models import Runtime
 from runtimes.spec.blueprint import Blueprint
-from trainui.accounts.models import User
 
 
 @dataclass(frozen=True)
@@ -39,18 +41,25 @@ class Copy:
     def document(self, name: str) -> dict[str, Any]:
         """Return the job's manifest under a new name, as it may be shown to anybody who may see the job."""
         manifest, omitted = export_trainjob(self.manifest)
-        self.left_out.extend(o.path for o in omitted if "secret" in o.reason)
+        self.left_out.extend(spoken_path(self.manifest, o.path) for o in omitted if "secret" in o.reason)
         manifest["metadata"] = {**manifest.get("metadata", {}), "name": name}
         return manifest
 
 
-def copy_of(user: User, text: str) -> Copy | None:
-    """Return the copy that an address or form asks for, None if it asks for none. Raises Http404 for a job that the user may not see."""
+def copy_of(request: HttpRequest) -> Copy | None:
+    """Return the copy that an address or form asks for, None if it asks for none.
+
+    Raises Http404 for the address of a job that the user may not see; a form goes on without a job that was deleted meanwhile.
+    """
+    user = person(request)
     try:
-        job_id = uuid.UUID(text)
+        job = visible_job(user, uuid.UUID(request.POST.get("clone") or request.GET.get("clone") or ""))
     except ValueError:
         return None
-    job = visible_job(user, job_id)
+    except Http404:
+        if request.method == "POST":
+            return None
+        raise
     blueprint, parameters, manifest = services.clone_values(user, job)
     known = bool(blueprint) and Runtime.objects.filter(name=blueprint, managed=True).exclude(source="").exists()
     return Copy(job, blueprint if known else "", parameters or {}, manifest)

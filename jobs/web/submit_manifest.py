@@ -30,7 +30,7 @@ def with_manifest(request: HttpRequest) -> HttpResponse:
     if not projects:
         return refusal(request)
     names = [p.name for p in projects]
-    copy = copy_of(person(request), request.POST.get("clone") or request.GET.get("clone") or "")
+    copy = copy_of(request)
     if request.method == "GET":
         form = ManifestForm(names, initial=_first(request, names, copy))
         return _page(request, form, new_nonce(), copy)
@@ -48,7 +48,7 @@ def _first(request: HttpRequest, names: list[str], copy: Copy | None) -> dict[st
     if copy:
         runtime = copy.job.detail.runtime
         room = name_budget(runtime, num_nodes(copy.manifest)).max_length
-        name = free_name(copy.job.name, copy.job.namespace, room)
+        name = free_name(copy.job.name, [copy.job.namespace], room)
         return {"text": dump_manifest(copy.document(name)), "project": ""}
     project = request.GET.get("project", "")
     project = project if project in names else names[0]
@@ -63,7 +63,7 @@ def example(project: str) -> str:
         {
             "apiVersion": API_VERSION,
             "kind": "TrainJob",
-            "metadata": {"name": free_name(name, project, 40), "namespace": project},
+            "metadata": {"name": free_name(name, [project], 40), "namespace": project},
             "spec": {"runtimeRef": {"name": name}},
         }
     )

@@ -10,23 +10,23 @@ import orjson
 from jobs.models import TrainJob
 
 _TRIED = 50
-_NUMBER = re.compile(r"-\d{1,4}\Z")
+_PLACES = 50
+_NUMBER = re.compile(r"-(\d{1,4})\Z")
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
-def free_name(base: str, namespace: str, room: int) -> str:
+def free_name(base: str, namespaces: Iterable[str], room: int) -> str:
     """Return a name for a new job: `base-1`, `base-2`, ... whichever is the first that no job has, cut so that it fits.
 
-    base: what the job is about; a number at its end gives way. namespace: "" while no project is chosen. room: the longest possible name.
+    base: what the job is about; if it ends with a number, counting goes on from there. namespaces: where the job may go. room: the longest
+    possible name.
     """
+    found = _NUMBER.search(base)
+    first = int(found[1]) + 1 if found else 1
     stem = _NUMBER.sub("", base.replace(".", "-"))[: max(room - 5, 1)].strip("-") or "job"
     stem = stem if stem[0].isalpha() else f"job-{stem}"[: max(room - 5, 1)]
-    names = [f"{stem}-{number}" for number in range(1, _TRIED + 1)]
-    jobs = (
-        TrainJob.objects.filter(namespace=namespace, name__in=names, live=True)
-        if namespace
-        else TrainJob.objects.none()
-    )
+    names = [f"{stem}-{number}" for number in range(first, first + _TRIED)]
+    jobs = TrainJob.objects.filter(namespace__in=list(namespaces)[:_PLACES], name__in=names, live=True)
     taken = set(jobs.values_list("name", flat=True))
     return next((name for name in names if name not in taken), f"{stem}-{secrets.token_hex(2)}")
 

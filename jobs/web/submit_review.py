@@ -1,6 +1,5 @@
 """The last step before a job is made: what will be created, with which values, and where each comes from."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,9 @@ from jobs.spec.manifest import dump_manifest
 from jobs.spec.masking import mask_object
 from jobs.spec.provenance import Origin
 from jobs.web.forms import ParameterForm, sentence
-from jobs.web.forms_text import shown, text_of
+from jobs.web.forms_text import shown, spoken_path, text_of
 from jobs.web.job.manifests import Document, document
 from jobs.web.job.origins import Configuration, arrange
-from runtimes.spec.access import dig
 from runtimes.spec.parameter import Parameter
 from trainui.accounts.models import Project
 
@@ -67,7 +65,7 @@ def review_of(result: DryRun, project: Project, form: ParameterForm | None = Non
         runtime=str(result.manifest["spec"]["runtimeRef"].get("name", "")),
         facts=facts(result.origins),
         manifest=dump_manifest(manifest),
-        omitted=[_named(result.manifest, path) for path in secrets],
+        omitted=[spoken_path(result.manifest, path) for path in secrets],
         keys=runtime is not None and builders.needs_keys(runtime),
         objects=[document(obj) for obj in result.objects],
         values=values_of(form) if form else [],
@@ -108,7 +106,6 @@ def _value(parameter: Parameter, text: str) -> Value:
     return Value(parameter.title, runtimes, *(RUNTIME if runtimes else ("", "")))
 
 
-_VARIABLE = re.compile(r"(?P<list>[A-Za-z.]+)\[(?P<index>\d+)\]\.value")
 _RESOURCES = {"cpu": "CPU", "memory": "Memory", "nvidia.com/gpu": "GPUs"}
 
 
@@ -122,19 +119,11 @@ def _resource(field: str) -> str:
 def _secret_warnings(manifest: dict[str, Any], paths: list[str]) -> list[str]:
     if not paths:
         return []
-    where = ", ".join(_named(manifest, path) for path in paths[:3]) + (" and more" if len(paths) > 3 else "")
+    where = ", ".join(spoken_path(manifest, path) for path in paths[:3]) + (" and more" if len(paths) > 3 else "")
     return [
         f"A value looks like a secret: {where}. Whoever may read TrainJobs in the cluster can read it. "
         "Better keep it in a Secret and refer to that."
     ]
-
-
-def _named(manifest: dict[str, Any], path: str) -> str:
-    """Return the name of the variable at a path, or the path itself for anything else."""
-    match = _VARIABLE.fullmatch(path)
-    keys = match["list"].split(".") if match else []
-    name = dig(manifest, *keys, int(match["index"]), "name") if match else None
-    return str(name) if name else path
 
 
 def changes_since(form: ParameterForm, before: dict[str, Any]) -> list[str]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
+from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When
+from django.http import Http404
 
 from runtimes.models import Runtime
 from runtimes.queries import visible_runtimes
@@ -53,25 +54,26 @@ class RuntimeCard:
 
 def catalog(user: User) -> list[RuntimeCard]:
     """Return the runtimes that the user may see as cards, blueprints first."""
-    rows = _light(visible_runtimes(user)).order_by("-form", "position", "namespace", "name")
-    return [card_of(row) for row in rows[:CATALOG_LIMIT]]
+    rows = _flagged(visible_runtimes(user)).order_by(F("form").desc(), "position", "namespace", "name")
+    light = rows.defer("manifest", "observed", "source", "parameters")
+    return [card_of(row) for row in light[:CATALOG_LIMIT]]
 
 
-def find_card(user: User, name: str, namespace: str = "") -> RuntimeCard | None:
-    """Return the card of one runtime that the user may see, or None."""
-    row = _light(visible_runtimes(user)).filter(name=name, namespace=namespace).first()
-    return card_of(row) if row else None
+def find_runtime(user: User, name: str, namespace: str = "") -> tuple[Runtime, RuntimeCard]:
+    """Return one runtime with its documents, and its card. Raises Http404 for one that the user may not see as for one that is not there."""
+    if "\0" in name + namespace:  # PostgreSQL takes no such text, not even to compare with
+        raise Http404
+    row = _flagged(visible_runtimes(user)).filter(name=name, namespace=namespace).first()
+    if row is None:
+        raise Http404
+    return row, card_of(row)
 
 
-def _light(rows: QuerySet[Runtime]) -> QuerySet[Runtime]:
-    """Rows without documents: whether they are in the cluster and deprecated is asked of the database."""
+def _flagged(rows: QuerySet[Runtime]) -> QuerySet[Runtime]:
+    """Rows with what a card says of their documents: whether they are in the cluster, deprecated, and have a form."""
     deprecated = Q(**{f"observed{_SUPPORT}": "deprecated"}) | Q(**{f"manifest{_SUPPORT}": "deprecated"})
-    flags = {
-        "here": _flag(Q(observed__isnull=False)),
-        "old": _flag(deprecated),
-        "form": _flag(Q(managed=True) & ~Q(source="")),
-    }
-    return rows.annotate(**flags).defer("manifest", "observed", "source", "parameters")
+    form = Q(managed=True) & ~Q(source="")
+    return rows.annotate(here=_flag(Q(observed__isnull=False)), old=_flag(deprecated), form=_flag(form))
 
 
 def _flag(condition: Q) -> Case:
@@ -79,7 +81,7 @@ def _flag(condition: Q) -> Case:
 
 
 def card_of(row: Runtime) -> RuntimeCard:
-    """Return the card of a row of `_light`."""
+    """Return the card of a row of `_flagged`."""
     card, in_cluster, old = row.card or {}, bool(getattr(row, "here", False)), bool(getattr(row, "old", False))
     blueprint = bool(getattr(row, "form", False))
     return RuntimeCard(

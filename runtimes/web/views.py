@@ -4,13 +4,11 @@ from dataclasses import replace
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from runtimes import services
-from runtimes.models import Runtime
-from runtimes.queries import visible_runtimes
-from runtimes.web.cards import RuntimeCard, catalog, find_card, paragraphs
+from runtimes.web.cards import RuntimeCard, catalog, find_runtime, paragraphs
 from runtimes.web.drifts import drifts
 from runtimes.web.parameter_rows import parameter_rows
 from runtimes.web.picture import picture_of
@@ -47,10 +45,7 @@ def _fits(card: RuntimeCard, wanted: str, framework: str) -> bool:
 @require_GET
 def detail(request: HttpRequest, name: str, namespace: str = "") -> HttpResponse:
     """Show one runtime: what it is for, what it asks, which pods it makes, and how the cluster's differs from ours."""
-    row = _row(request, name, namespace)
-    card = find_card(_person(request), name, namespace)
-    if card is None:
-        raise Http404
+    row, card = find_runtime(_person(request), name, namespace)
     effective = row.effective or {}
     blueprint = replace(services.blueprint_of(row), runtime=effective) if card.blueprint else None
     context = {
@@ -69,7 +64,7 @@ def detail(request: HttpRequest, name: str, namespace: str = "") -> HttpResponse
 @require_POST
 def restore(request: HttpRequest, name: str) -> HttpResponse:
     """Put a runtime of ours back to what its blueprint says, for catalog admins."""
-    row = _row(request, name, "")
+    row, _ = find_runtime(_person(request), name)
     if not row.managed:
         raise Http404
     services.restore(_person(request), row)
@@ -78,10 +73,6 @@ def restore(request: HttpRequest, name: str) -> HttpResponse:
     else:
         messages.success(request, f"{name} is as its blueprint says again. Jobs that exist keep what they have.")
     return redirect("runtime", name)
-
-
-def _row(request: HttpRequest, name: str, namespace: str) -> Runtime:
-    return get_object_or_404(visible_runtimes(_person(request)), name=name, namespace=namespace)
 
 
 def _person(request: HttpRequest) -> User:
