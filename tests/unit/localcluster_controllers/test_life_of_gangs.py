@@ -195,6 +195,25 @@ def test_a_launcher_that_comes_later_does_not_wait_behind_others() -> None:
     run(scenario)
 
 
+def test_a_started_job_gets_what_it_needs_even_beside_a_more_important_one() -> None:
+    """The important one waits for what the workers hold, and may not take it from them."""
+
+    async def scenario(cluster: Cluster) -> None:
+        cluster.machine("m0", cpu="4")
+        cluster.create("PriorityClass", {"metadata": {"name": "high"}, "value": 100, "preemptionPolicy": "Never"})
+        cluster.create("PodGroup", pod_group("mpi", 3))
+        launcher = rjob("launcher", dependsOn=[{"name": "node", "status": "Ready"}])
+        cluster.create("JobSet", jobset("mpi", rjob("node", pods=3, pod=gang("mpi")), launcher))
+        await cluster.until(lambda: len(on_machines(cluster, "mpi")) == 3)
+        create_gang(cluster, "important", pods=4, priorityClassName="high")
+        await cluster.settle()
+        cluster.set_phase(on_machines(cluster, "mpi"), "Running")
+        await cluster.until(lambda: [p for p in cluster.live("mpi-launcher-0") if p["spec"].get("nodeName")])
+        assert not on_machines(cluster, "important")
+
+    run(scenario)
+
+
 def test_a_replacement_is_placed_alone_and_first() -> None:
     async def scenario(cluster: Cluster) -> None:
         cluster.machine("m0", cpu="3")

@@ -1,12 +1,15 @@
 """The process of the local cluster may end at any moment: nothing is counted twice, lost, or left half done."""
 
 import asyncio
+import logging
 import random
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.unit.localcluster_controllers.harness import Cluster, gang, jobset, pod_group, rjob
+from tests.unit.localcluster_controllers.harness import Cluster, gang, jobset, pod_group, rjob, run
 from trainui.localcluster.admission import admit
 from trainui.localcluster.controllers import start
 from trainui.localcluster.store import Store
@@ -78,3 +81,44 @@ def test_failures_are_counted_once(seed: int, tmp_path: Path) -> None:
     assert not cluster.is_true("Job", "js-node-0", "Failed")
     assert len(cluster.pods()) == 6
     store.close()
+
+
+class FailingDisk:
+    """Lets some writes of a store fail as a full disk does."""
+
+    def __init__(self, store: Store, seed: int, often: float) -> None:
+        self._put, self._chance, self.often = store._storage.put, random.Random(seed), often  # noqa: S311
+        store._storage.put = self.put  # type: ignore[method-assign]
+
+    def put(self, *written: Any) -> None:
+        if self._chance.random() < self.often:
+            raise sqlite3.OperationalError("database or disk is full")
+        self._put(*written)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_full_disk_leaves_nothing_half_done(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+    async def scenario(cluster: Cluster) -> None:
+        cluster.machine("m", cpu="4")
+        disk = FailingDisk(cluster.store, seed, 0.0)
+        cluster.create("PodGroup", pod_group("g", 3))
+        cluster.create("JobSet", jobset("g", rjob("node", pods=3, pod=gang("g"), backoffLimit=9)))
+        disk.often = 0.1
+        for failed in range(1, 5):
+            await cluster.until(lambda: len([p for p in cluster.live("g-node-0") if p["spec"].get("nodeName")]) == 3)
+            disk.often = 0.0
+            cluster.set_phase(cluster.live("g-node-0")[:1], "Failed", 1)
+            disk.often = 0.1
+            await cluster.until(lambda n=failed: cluster.status("Job", "g-node-0").get("failed") == n)
+        await cluster.until(lambda: len([p for p in cluster.live("g-node-0") if p["spec"].get("nodeName")]) == 3)
+        disk.often = 0.0
+        await cluster.settle()
+        assert (len(cluster.pods()), cluster.status("Job", "g-node-0")["failed"]) == (7, 4)
+        cluster.set_phase(cluster.live("g-node-0"), "Succeeded")
+        disk.often = 0.1
+        await cluster.until(lambda: cluster.is_true("JobSet", "g", "Completed"))
+        assert cluster.status("Job", "g-node-0")["succeeded"] == 3
+
+    run(scenario, backoff=0.0)

@@ -245,6 +245,25 @@ def test_victims(pods: list[Obj], groups: list[Obj], victims: list[str]) -> None
     assert [eviction.pod.name for eviction in found.evicted] == victims
 
 
+def test_a_group_has_its_own_priority_for_all_its_pods() -> None:
+    high = {"metadata": {"name": "high"}, "value": 100}
+    holder = pod("lo", "m0", "Running", cpu="2", spec={"priority": 50})
+    found = cycle(
+        [holder, member("g0", "g")], TWO[:1], [group("g", 1, priorityClassName="high")], classes={"high": high}
+    )
+    assert [eviction.pod.name for eviction in found.evicted] == ["lo"]
+    holder = member("g0", "g", "m0", "Running", cpu="2")
+    mine = group("g", 1, priorityClassName="high")
+    found = cycle([holder, pod("p", cpu="2", spec={"priority": 50})], TWO[:1], [mine], classes={"high": high})
+    assert found.evicted == []
+
+
+def test_members_of_one_gang_do_not_evict_each_other() -> None:
+    members = [member("g0", "g", "m0", "Running", cpu="2"), member("g1", "g", cpu="2", spec=HIGH)]
+    assert cycle(members, TWO[:1], [group("g", 1)]).evicted == []
+    assert cycle(members, TWO[:1], [group("g", 2)]).evicted == []
+
+
 def test_nobody_is_evicted_while_room_is_being_made() -> None:
     going = pod("lo", "m0", "Running", cpu="2")
     going["metadata"]["deletionTimestamp"] = "2026-11-30T12:00:00Z"

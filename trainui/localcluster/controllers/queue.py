@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 FIRST_RETRY = 0.05
 LONGEST_RETRY = 30.0
-LONGEST_SLEEP = 60.0
+LONGEST_SLEEP = 300.0
 """Nobody sleeps longer without a look: the wall clock may have been set meanwhile."""
 
 

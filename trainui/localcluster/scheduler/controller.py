@@ -1,13 +1,14 @@
 """The scheduler: reads pods, machines and pod groups, carries out what `decide` says. It sleeps until one of them changes."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from itertools import count
 from typing import Any, ClassVar
 
 from trainui.localcluster.changes import Change
 from trainui.localcluster.controllers.actions import Delete, Note, Plan, Update
+from trainui.localcluster.controllers.cluster.pod_groups import group_name
 from trainui.localcluster.controllers.meta import (
     find_condition,
     is_deleting,
@@ -23,6 +24,7 @@ from trainui.localcluster.controllers.meta import (
 from trainui.localcluster.controllers.shell import Controller
 from trainui.localcluster.errors import ApiError
 from trainui.localcluster.scheduler.decide import INITIALLY_SCHEDULED, Eviction, GroupState, Refusal, decide, group_key
+from trainui.localcluster.scheduler.gang import GroupKey
 from trainui.localcluster.scheduler.views import SCHEDULER, Pod, machine_view, pod_view
 from trainui.localcluster.store import Store
 
@@ -65,11 +67,11 @@ class Scheduler(Controller):
 
     def reconcile(self, key: str) -> float | None:
         """Run one cycle."""
-        pods = self._pods()
+        groups = {group_key(group): group for group in self.store.list("PodGroup")[0]}
+        pods = self._pods(groups)
         if not any(pod.waits for pod in pods):
             return None
         now = self.now()
-        groups = {group_key(group): group for group in self.store.list("PodGroup")[0]}
         machines = [machine_view(node) for node in self.store.list("Node")[0]]
         waiting = [pod for pod in pods if pod.waits]
         decisions = decide(pods, machines, groups, self._classes, self._arrivals, self._missing_claims(waiting))
@@ -84,15 +86,15 @@ class Scheduler(Controller):
                 self._refuse(refusal, now)
         return None
 
-    def _pods(self) -> list[Pod]:
-        """Return all pods that have not ended, or belong to a gang; what a pod asks for is read once per version of it."""
+    def _pods(self, groups: Container[GroupKey]) -> list[Pod]:
+        """Return all pods that have not ended, or belong to a group; what a pod asks for is read once per version of it."""
         classes = {name_of(entry): entry for entry in self.store.list("PriorityClass")[0]}
         if classes != self._classes:
             self._classes = classes
             self._views.clear()
         views = {}
         for obj in self.store.list("Pod")[0]:
-            if pod_ended(obj) and not spec_of(obj).get("schedulingGroup"):
+            if pod_ended(obj) and (namespace_of(obj), group_name(obj)) not in groups:
                 continue
             uid, version = uid_of(obj), obj["metadata"]["resourceVersion"]
             known = self._views.get(uid)

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainui.localcluster.controllers.meta import is_true, name_of, namespace_of, status_of
 from trainui.localcluster.scheduler import reasons
-from trainui.localcluster.scheduler.gang import GroupKey, Unit, form_units, is_gang
+from trainui.localcluster.scheduler.gang import GroupKey, Unit, form_units, is_gang, with_group_priority
 from trainui.localcluster.scheduler.order import in_order, kept_machines
 from trainui.localcluster.scheduler.place import Placement, place
 from trainui.localcluster.scheduler.preempt import Preemption, make_room
@@ -78,12 +78,12 @@ def decide(
     `groups` are the PodGroups by namespace and name, `classes` the PriorityClasses by name, `arrivals` numbers pods and groups by uid in
     the order they were first seen, `missing_claims` gives by pod uid what is wrong with a claim that it mounts.
     """
-    pods = list(pods)
+    pods = [with_group_priority(pod, groups, classes or {}) for pod in pods]
     cycle = _Cycle(machines_with(machines, pods), pods, groups)
     for pod in pods:
         if pod.waits and pod.gated:
             cycle.done.refused.append(Refusal(pod, "SchedulingGated", GATES))
-    units = form_units(pods, groups, classes or {})
+    units = form_units(pods, groups)
     for unit in units:
         _check_claims(unit, missing_claims or {}, len(cycle.machines))
     for unit in in_order(units, arrivals or {}):

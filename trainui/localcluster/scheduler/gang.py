@@ -1,7 +1,7 @@
 """What is placed as one: a gang, or a pod of its own. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainui.localcluster.controllers.meta import is_deleting, spec_of, uid_of
@@ -58,7 +58,7 @@ def evicts_whole(group: Obj) -> bool:
     return "all" in (spec_of(group).get("disruptionMode") or {})
 
 
-def form_units(pods: Iterable[Pod], groups: Mapping[GroupKey, Obj], classes: Mapping[str, Obj]) -> list[Unit]:
+def form_units(pods: Iterable[Pod], groups: Mapping[GroupKey, Obj]) -> list[Unit]:
     """Return everything that can be tried, in no particular order.
 
     Left out, as in Kubernetes without a word: pods of another scheduler, with scheduling gates, of a PodGroup that does not exist, and
@@ -78,7 +78,7 @@ def form_units(pods: Iterable[Pod], groups: Mapping[GroupKey, Obj], classes: Map
         if group is None:
             continue
         if is_gang(group):
-            units.extend(_gang_units(group, found, classes, started))
+            units.extend(_gang_units(group, found, started))
         else:
             units.extend(_single(pod, pod.job in started) for pod in found if _is_ours(pod))
     return units
@@ -93,7 +93,7 @@ def _single(pod: Pod, started: bool, optional: bool = False) -> Unit:
     return Unit([pod], 1, pod.priority, pod.preempts, pod.created, pod.uid, name, started=started, optional=optional)
 
 
-def _gang_units(group: Obj, pods: list[Pod], classes: Mapping[str, Obj], started: set[str]) -> list[Unit]:
+def _gang_units(group: Obj, pods: list[Pod], started: set[str]) -> list[Unit]:
     """Return the one unit of a gang, or once it holds its minimum a unit for each further pod."""
     waiting = [pod for pod in pods if _is_ours(pod)]
     if not waiting or (is_deleting(group) and not any(pod.holds for pod in pods)):
@@ -102,15 +102,15 @@ def _gang_units(group: Obj, pods: list[Pod], classes: Mapping[str, Obj], started
     held = sum(1 for pod in pods if not pod.deleting and (pod.holds or pod.phase == "Succeeded"))
     minimum = minimum_of(group)
     missing = minimum - held
-    priority, preempts = _priority(group, waiting, classes)
     if missing <= 0:
         singles = [_single(pod, pod.job in started, optional=True) for pod in waiting]
         for unit in singles:
-            unit.priority, unit.created = priority, _created(group)
+            unit.created = _created(group)
         return singles
     schedulers = sorted({pod.scheduler for pod in pods if pod.waits})
     if missing > len(waiting) and len(schedulers) < 2:
         return []
+    priority, preempts = max(pod.priority for pod in waiting), all(pod.preempts for pod in waiting)
     unit = Unit(
         waiting, missing, priority, preempts, _created(group), uid_of(group), _name(group), group, minimum, held
     )
@@ -121,12 +121,14 @@ def _gang_units(group: Obj, pods: list[Pod], classes: Mapping[str, Obj], started
     return [unit]
 
 
-def _priority(group: Obj, pods: list[Pod], classes: Mapping[str, Obj]) -> tuple[int, bool]:
-    spec = spec_of(group)
-    if spec.get("priority") is not None or spec.get("priorityClassName"):
-        priority, policy = priority_of(spec, classes)
-        return priority, policy != "Never"
-    return max(pod.priority for pod in pods), all(pod.preempts for pod in pods)
+def with_group_priority(pod: Pod, groups: Mapping[GroupKey, Obj], classes: Mapping[str, Obj]) -> Pod:
+    """Return a pod with the priority of its PodGroup, if that has one of its own."""
+    group = groups.get((pod.namespace, pod.group)) if pod.group else None
+    spec = spec_of(group or {})
+    if spec.get("priority") is None and not spec.get("priorityClassName"):
+        return pod
+    priority, policy = priority_of(spec, classes)
+    return replace(pod, priority=priority, preempts=policy != "Never")
 
 
 def _created(group: Obj) -> str:

@@ -77,8 +77,9 @@ def _fits(unit: Unit, machines: dict[str, Machine], closed: Container[str]) -> P
 def _candidates(unit: Unit, holding: list[Pod], groups: Mapping[GroupKey, Obj]) -> list[list[Pod]]:
     """Return who may be evicted, in the order to take them: lists of pods that go together."""
     together: dict[tuple[str, str], list[Pod]] = {}
+    own = {(pod.namespace, pod.group) for pod in unit.pods if pod.group}
     for pod in holding:
-        if pod.deleting or pod.priority >= unit.priority:
+        if pod.deleting or pod.priority >= unit.priority or (pod.namespace, pod.group) in own:
             continue
         group = groups.get((pod.namespace, pod.group)) if pod.group else None
         key = (pod.namespace, pod.group) if group is not None and evicts_whole(group) else ("", pod.uid)

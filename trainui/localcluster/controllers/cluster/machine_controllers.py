@@ -98,13 +98,14 @@ class LostPodController(Controller):
     def keys(self, change: Change) -> Iterable[str]:
         """A pod that is being deleted or was placed, and the pods of a machine that goes or changes."""
         if change.kind == "Node":
-            return self._on(name_of(change.obj))
+            return self._on(name_of(change.obj)) if _matters(change) else []
         if change.type == "DELETED":
             return []
         return [_key(change.obj)] if is_deleting(change.obj) or spec_of(change.obj).get("nodeName") else []
 
     def _on(self, node: str) -> list[str]:
-        return [_key(pod) for pod in self.store.list("Pod")[0] if spec_of(pod).get("nodeName") == node]
+        pods = (pod for pod in self.store.list("Pod")[0] if spec_of(pod).get("nodeName") == node)
+        return [_key(pod) for pod in pods if is_deleting(pod) or not pod_ended(pod)]
 
     def all_keys(self) -> Iterable[str]:
         """Every pod that has not ended or is to go."""
@@ -119,6 +120,14 @@ class LostPodController(Controller):
         node = self.store.get("Node", None, name) if name else None
         self.carry_out(Plan(end_if_lost(pod, node, self.now())))
         return None
+
+
+def _matters(change: Change) -> bool:
+    """Tell whether a change of a Node can make a difference to its pods: heartbeats, which are most of them, do not."""
+    before, after = change.previous, change.obj
+    if change.type != "MODIFIED" or before is None:
+        return True
+    return spec_of(before) != spec_of(after) or only_plays(before) != only_plays(after)
 
 
 def _key(pod: Obj) -> str:
