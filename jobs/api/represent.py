@@ -4,6 +4,10 @@ from typing import Any
 
 from jobs.models import Artifact, JobEvent, LogStream, TrainJob
 from jobs.queries.job import Series, actions_for, freshness, state_of
+from jobs.queries.lineage import successors
+from jobs.queries.removed import Removed
+from jobs.queries.storage import signs_of, storage_of
+from jobs.reconcile.retention import kept_until
 from jobs.spec.masking import mask_text, masked_value
 from trainui.accounts.models import User
 
@@ -25,11 +29,14 @@ def job_summary(job: TrainJob) -> Json:
         "reason": {"code": job.code, "tone": job.tone, "sentence": job.sentence, "since": _time(job.since)},
         "finished": job.finished,
         "nodes": {"expected": job.nodes_expected, "ready": job.nodes_ready},
-        "progress": {"percent": job.progress_percent, "eta_seconds": job.eta_seconds, "at": _time(job.progress_at)},
+        "progress": {"percent": job.progress_percent, "eta_seconds": job.eta_seconds, "estimated": job.eta_estimated, "at": _time(job.progress_at)},
         "created_at": _time(job.created_at),
         "started_at": _time(job.started_at),
         "finished_at": _time(job.finished_at),
         "in_cluster": job.live and job.uid is not None,
+        "kept": job.kept,
+        "stalled_since": _time(job.stalled_since) if not job.finished else None,
+        "origin": _origin(job),
     }
 
 
@@ -49,6 +56,12 @@ def job_full(user: User, job: TrainJob) -> Json:
         "suspend_requested": job.desired_suspend,
         "cancel": _cancel(job),
         "actions": actions_for(user, job),
+        "stalled": _stalled(job),
+        "storage": _storage(job),
+        "successors": [
+            {"relation": s.origin_relation, "id": str(s.pk), "name": s.name, "phase": s.phase}
+            for s in successors(user, job)
+        ],
         "data_age": {
             "observed_at": _time(job.observed_at),
             "watch_alive_at": _time(alive_at),
@@ -65,6 +78,41 @@ def masked_parameter(name: str, value: Any) -> Any:
     """Return a parameter's value as it may be shown: secrets in names, and in texts such as `TOKEN=...`, are hidden."""
     shown = masked_value(name, value)
     return mask_text(shown) if isinstance(shown, str) else shown
+
+
+def _origin(job: TrainJob) -> Json | None:
+    if not job.origin_relation:
+        return None
+    origin_id = str(job.origin_id) if job.origin_id else None
+    return {"relation": job.origin_relation, "id": origin_id, "name": job.origin_name}
+
+
+def _stalled(job: TrainJob) -> Json | None:
+    signs = signs_of(job)
+    return {name: _time(at) for name, at in vars(signs).items()} if signs else None
+
+
+def _storage(job: TrainJob) -> Json:
+    stored = vars(storage_of(job)) | {"kept_until": _time(kept_until(job))}
+    return {name: value for name, value in stored.items() if name != "kept"}
+
+
+def removed(row: Removed) -> Json:
+    """Return what is remembered of a removed job."""
+    return {
+        "id": row.id,
+        "project": row.project,
+        "name": row.name,
+        "owner": row.owner or None,
+        "runtime": row.runtime,
+        "phase": row.phase,
+        "created_at": _time(row.created_at),
+        "finished_at": _time(row.finished_at),
+        "removed_at": _time(row.removed_at),
+        "why": "retention" if row.expired else "deleted",
+        "by": row.by or None,
+        "reason": row.reason,
+    }
 
 
 def _cancel(job: TrainJob) -> Json | None:

@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_seri
 from rest_framework import serializers as s
 
 from jobs.queries.listing import CHIPS, MAX_LIMIT
+from jobs.services import BULK_ACTIONS
 from jobs.state.phases import ACTIONS, PHASES
 from trainui.problems import TITLES
 
@@ -42,6 +43,9 @@ class TrainJob(s.Serializer):
         {
             "percent": s.IntegerField(allow_null=True),
             "eta_seconds": s.IntegerField(allow_null=True),
+            "estimated": s.BooleanField(
+                help_text="Whether eta_seconds is our estimate, because the program gave none."
+            ),
             "at": s.DateTimeField(allow_null=True),
         },
     )
@@ -49,6 +53,19 @@ class TrainJob(s.Serializer):
     started_at = s.DateTimeField(allow_null=True)
     finished_at = s.DateTimeField(allow_null=True)
     in_cluster = s.BooleanField()
+    kept = s.BooleanField(help_text="Retention passes it by.")
+    stalled_since = s.DateTimeField(
+        allow_null=True, help_text="Last sign of life of a running job, once it is too long ago."
+    )
+    origin = inline_serializer(
+        "Origin",
+        {
+            "relation": s.ChoiceField(choices=["retry", "clone"]),
+            "id": s.UUIDField(allow_null=True),
+            "name": s.CharField(),
+        },
+        allow_null=True,
+    )
 
 
 class TrainJobFull(TrainJob):
@@ -65,6 +82,9 @@ class TrainJobFull(TrainJob):
     suspend_requested = s.BooleanField(allow_null=True)
     cancel = Any_(allow_null=True)
     actions = s.ListField(child=s.ChoiceField(choices=ACTIONS))
+    stalled = Any_(allow_null=True, help_text="since, last_line_at and last_metric_at of a stalled job.")
+    storage = Any_(help_text="Bytes of logs and artifacts, numbers of samples, and when retention removes the job.")
+    successors = Any_(help_text="Retries and copies of this job that the caller may see.")
     data_age = Any_()
     links = Any_()
 
@@ -107,6 +127,14 @@ class ActionBody(s.Serializer):
     reason = s.CharField(required=False, allow_blank=True)
 
 
+class BulkBody(s.Serializer):
+    """One action and the jobs it is for."""
+
+    action = s.ChoiceField(choices=BULK_ACTIONS)
+    ids = s.ListField(child=s.UUIDField(), min_length=1, max_length=MAX_LIMIT)
+    reason = s.CharField(required=False, allow_blank=True)
+
+
 _PROBLEM_FIELD: dict[str, Any] = {
     "pointer": s.CharField(help_text="JSON pointer to the field."),
     "field": s.CharField(),
@@ -133,6 +161,10 @@ Events = inline_serializer("Events", {"items": Any_(), "next": s.IntegerField(al
 Metrics = inline_serializer("Metrics", {"items": Any_()})
 Artifacts = inline_serializer("Artifacts", {"items": Any_()})
 Logs = inline_serializer("LogStreams", {"items": Any_()})
+BulkResults = inline_serializer(
+    "BulkResults", {"items": Any_(help_text="Per id: `status`, and `job` as it is now (of a retry the new one), or `problem`.")}
+)
+RemovedPage = inline_serializer("RemovedTrainJobs", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
 CREATE_BODIES: dict[Any, Any] = {"application/json": BlueprintSubmission, "application/yaml": OpenApiTypes.STR}
 
 LIST_PARAMETERS = [

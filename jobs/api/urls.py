@@ -2,13 +2,19 @@
 
 from django.urls import path, re_path
 
-from jobs.api import log_stream, logs, views
+from jobs.api import actions, log_stream, logs, views
 
 JOB = "trainjobs/<uuid:job_id>"
 
 urlpatterns = [
     path("trainjobs", views.TrainJobs.as_view(), name="api-trainjobs"),
+    path("trainjobs/bulk", actions.Bulk.as_view(), name="api-bulk"),
+    path("trainjobs/removed", actions.Removed.as_view(), name="api-removed"),
     path(JOB, views.TrainJobView.as_view(), name="api-trainjob"),
+    path(f"{JOB}/retry", actions.Retry.as_view(), name="api-retry"),
+    re_path(
+        r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>keep|release)$", actions.Keep.as_view(), name="api-keep"
+    ),
     re_path(
         r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>suspend|resume|cancel)$",
         views.TrainJobAction.as_view(),

@@ -42,6 +42,7 @@ COLUMNS = (
     "id", "name", "namespace", "project_id", "owner_id", "owner__username", "runtime_kind", "runtime_name", "created_at", "phase", "code", "tone",
     "sentence", "since", "nodes_expected", "nodes_ready", "started_at", "finished_at", "progress_percent", "eta_seconds", "progress_at",
     "desired_suspend", "cancel_requested_at", "delete_requested_at", "observed_at", "live", "uid", "project__name",
+    "kept", "stalled_since", "eta_estimated", "origin_id", "origin_name", "origin_relation",
 )  # fmt: skip
 
 

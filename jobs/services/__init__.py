@@ -2,11 +2,12 @@
 
 from jobs.services.actions import cancel, clone_values, delete, keep, resume, suspend
 from jobs.services.again import retry, retry_key
-from jobs.services.many import BULK_ACTIONS, bulk
+from jobs.services.many import BULK_ACTIONS, BulkResult, bulk
 from jobs.services.submit import DryRun, Submission, dry_run, submit
 
 __all__ = [
     "BULK_ACTIONS",
+    "BulkResult",
     "DryRun",
     "Submission",
     "bulk",
