@@ -38,6 +38,7 @@ RANK_VARIABLES = (
     "JAX_PROCESS_ID",
     "SLURM_PROCID",
     "DMLC_TASK_ID",
+    "JOB_COMPLETION_INDEX",  # last: a node of a launcher has it too
 )
 
 

@@ -281,3 +281,35 @@ def test_machines_say_what_they_are(cluster: Cluster) -> None:
 def test_a_node_that_was_deleted_comes_back(cluster: Cluster) -> None:
     cluster.api.request("DELETE", "/api/v1/nodes/sim-0")
     eventually(lambda: cluster.machine_ready("sim-0"), "the machine")
+
+
+def test_files_of_a_volume_follow_their_config_map(cluster: Cluster) -> None:
+    cluster.create("ConfigMap", "moving", data={"hosts": "a\n", "old": "x"})
+    script = "until grep -q b /v/hosts && [ ! -e /v/old ]; do sleep 0.05; done; cat /v/hosts"
+    cluster.run(
+        "follows",
+        ["sh", "-c", script],
+        container={"volumeMounts": [{"name": "v", "mountPath": "/v"}]},
+        volumes=[{"name": "v", "configMap": {"name": "moving"}}],
+    )
+    cluster.wait_phase("follows", "Running")
+    cluster.api.merge_patch("/api/v1/namespaces/default/configmaps/moving", {"data": {"hosts": "b\n", "old": None}})
+    unlike = iter(range(1000))
+
+    def nudged() -> bool:  # a changed annotation makes the kubelet look at once; what was just read serves two seconds
+        if cluster.status("follows")["phase"] == "Running":
+            patch = {"metadata": {"annotations": {"nudge": str(next(unlike))}}}
+            cluster.api.merge_patch("/api/v1/namespaces/default/pods/follows", patch)
+        return cluster.status("follows")["phase"] == "Succeeded"
+
+    eventually(nudged, "the new file")
+    assert cluster.log("follows") == "b\n"
+
+
+def test_a_pod_that_is_deleted_at_its_end_does_not_stay(cluster: Cluster) -> None:
+    for number in range(10):
+        cluster.run(f"brief-{number}", ["true"])
+    for number in range(10):
+        cluster.delete(f"brief-{number}")
+    for number in range(10):
+        cluster.wait_gone(f"brief-{number}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from trainui.localcluster.agent.devices import DeviceBook, device_numbers
 from trainui.localcluster.agent.environment import ConfigError, field_value, resolve_environment
 from trainui.localcluster.agent.expansion import expand
 from trainui.localcluster.agent.machines import MachineError, parse_machines, ready_condition
@@ -459,3 +460,28 @@ def test_the_command_line_of_ssh(words: list[str], host: str, command: list[str]
 def test_a_call_without_host() -> None:
     with pytest.raises(ValueError, match="no host"):
         split_call(["-o", "x"])
+
+
+def gpus(count: int) -> Object:
+    return {"name": "main", "resources": {"limits": {"nvidia.com/gpu": str(count)}}}
+
+
+def test_gpus_are_dealt_to_machines_and_containers() -> None:
+    machines = parse_machines(
+        "a:nvidia.com/gpu=2;sim:nvidia.com/gpu=8,kind=status;b:nvidia.com/gpu=2;c:cpu=1", 2, 1024**3
+    )
+    assert device_numbers(machines) == {"a": range(2), "b": range(2, 4)}
+    book = DeviceBook(machines)
+    assert book.variables("u1", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "0"}
+    assert book.variables("u2", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "1"}
+    assert book.variables("u1", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "0"}  # a restart keeps its own
+    assert book.variables("u3", "a", gpus(1)) is None
+    assert book.variables("u3", "a", {"name": "main"}) == {"CUDA_VISIBLE_DEVICES": ""}
+    assert book.variables("u4", "b", gpus(2)) == {"CUDA_VISIBLE_DEVICES": "2,3"}
+    assert book.variables("u5", "c", gpus(0)) == {}
+    book.release("u1")
+    assert book.variables("u6", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "0"}
+    again = DeviceBook(machines)
+    again.restore("u2", book.held("u2"))
+    assert again.variables("u7", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "0"}
+    assert again.variables("u2", "a", gpus(1)) == {"CUDA_VISIBLE_DEVICES": "1"}

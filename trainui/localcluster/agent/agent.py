@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from trainui.localcluster.agent.api import Api, ApiError, Unavailable
 from trainui.localcluster.agent.config import Access, ConfigurationError, Settings
+from trainui.localcluster.agent.devices import DeviceBook
 from trainui.localcluster.agent.folders import PodFolder, pod_folders, read_json, remove, short_folder, write_helpers
 from trainui.localcluster.agent.machines import OWNER_LABEL, Machine, node_object, node_status, ready_condition
 from trainui.localcluster.agent.model import Phase, from_json, stamp
@@ -49,6 +50,7 @@ class Agent:
             exits=ExitWatcher(),
             short=self._short,
             allocatable={machine.name: machine.capacity for machine in settings.machines},
+            devices=DeviceBook(settings.machines),
         )
         self._lock = threading.RLock()
         self._workers: dict[str, PodWorker] = {}
@@ -95,7 +97,7 @@ class Agent:
     def _keep_machines(self) -> None:
         """Register the machines and then say regularly that they live, until the agent stops."""
         registered: set[str] = set()
-        tidy = False
+        tidy = away = False
         while not self._stop.is_set():
             pause = self._settings.heartbeat
             try:
@@ -108,6 +110,7 @@ class Agent:
                 if not tidy:
                     self._forget_old_machines()
                     tidy = True
+                away = False
             except ApiError as error:
                 if error.code == 404:
                     registered.clear()
@@ -115,7 +118,9 @@ class Agent:
                 log.warning("heartbeat: %s", error)
             except Unavailable as error:
                 pause = 0.5
-                log.info("the API server does not answer yet: %s", error)
+                if not away:
+                    log.info("the API server does not answer: %s", error)
+                away = True
             self._clear_up()
             self._stop.wait(pause)
 
@@ -178,9 +183,13 @@ class Agent:
         if worker is not None:
             worker.lose()
 
-    def _worker_finished(self, uid: str) -> None:
+    def _worker_finished(self, worker: PodWorker) -> None:
+        """Let a worker go; if the pod has changed after its last look, such as by a deletion, another one takes over."""
         with self._lock:
-            self._workers.pop(uid, None)
+            self._workers.pop(worker.uid, None)
+            missed = worker.missed()
+            if missed is not None and worker.uid in self._placed and self._needs_worker(missed):
+                self._employ(missed)
 
     # Files and processes of pods that are no more
 

@@ -1,4 +1,4 @@
-"""A small HTTP client of the Kubernetes API: JSON in, JSON out, one connection per thread, time-outs on every call."""
+"""A small HTTP client of the Kubernetes API: JSON in, JSON out, kept connections, time-outs on every call."""
 
 import contextlib
 import http.client
@@ -14,6 +14,7 @@ from trainui.localcluster.agent.config import Access
 Object = dict[str, Any]
 CALL_SECONDS = 15.0
 WATCH_SECONDS = 300
+KEPT_CONNECTIONS = 8
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -43,7 +44,8 @@ class Api:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._url = urlsplit(access.server)
-        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
         host, port = self._url.hostname or "127.0.0.1", self._url.port
@@ -78,22 +80,41 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers(content_type if data is not None else None)
         target = self._target(path, query)
-        for attempt in (1, 2):
-            kept = getattr(self._local, "connection", None)
-            connection = kept or self._connect(CALL_SECONDS)
-            self._local.connection = connection
+        while True:
+            connection, kept = self._take()
             try:
                 connection.request(method, target, data, headers)
                 answer = connection.getresponse()
                 content = answer.read()
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                self._local.connection = None
-                if kept is not None and attempt == 1 and not isinstance(error, TimeoutError):
+                if kept and not isinstance(error, TimeoutError):
+                    self._drop_idle()
                     continue
                 raise Unavailable(f"{method} {path}: {error or type(error).__name__}") from error
+            self._give_back(connection, bool(answer.will_close))
             return _result(answer.status, content)
-        raise AssertionError("unreachable")
+
+    def _take(self) -> tuple[http.client.HTTPConnection, bool]:
+        """Return a connection, and whether it was kept from an earlier request."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), True
+        return self._connect(CALL_SECONDS), False
+
+    def _give_back(self, connection: http.client.HTTPConnection, ended: bool) -> None:
+        with self._lock:
+            if not ended and len(self._idle) < KEPT_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop_idle(self) -> None:
+        """Close the kept connections: the server has closed one of them, so it has probably closed them all."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def get(self, path: str) -> Object | None:
         """Return an object, or None when there is none."""

@@ -85,6 +85,7 @@ class PodFolder:
         self.home = self.root / "_work"
         self._claims = settings.claims
         self._state = self.root / "_state.json"
+        self._written: dict[str, set[str]] = {}  # volume -> the files we wrote into it
 
     def create(self) -> None:
         """Make the folders; those that exist stay."""
@@ -131,6 +132,10 @@ class PodFolder:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if not _same(path, file.content, file.mode):
                     put(path, file.content, file.mode)
+            paths = {file.path for file in plan.files}
+            for gone in self._written.get(plan.name, set()) - paths:
+                (folder / gone).unlink(missing_ok=True)
+            self._written[plan.name] = paths
             return folder
         except OSError as error:
             raise VolumeError(f"{error.filename or plan.name}: {error.strerror}") from error

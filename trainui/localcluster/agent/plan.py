@@ -62,6 +62,7 @@ class Place:
     rsh_folder: str
     rsh_socket: str
     allocatable: Mapping[str, str]
+    devices: Mapping[str, str] = field(default_factory=dict)  # the variables that tell a container its GPUs
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def plan_launch(
     own = {name: rewrite_paths(value, folders) for name, value in defined.items()}
     env = {
         **_base(pod, container, place),
+        **place.devices,
         **_mpi(own, place),
         **mount_variables(mounts),
         **own,

@@ -21,6 +21,7 @@ class PodState:
     start_time: float
     ending: dict[str, str] = field(default_factory=dict)
     done: bool = False
+    devices: dict[str, list[int]] = field(default_factory=dict)
     pod: Mapping[str, str] = field(default_factory=dict)  # namespace and name, for those who read the file
 
     def save(self, folder: PodFolder) -> None:
@@ -32,6 +33,7 @@ class PodState:
                 "startTime": self.start_time,
                 "ending": self.ending,
                 "done": self.done,
+                "devices": self.devices,
                 "containers": [to_json(container) for container in self.containers.values()],
             }
         )

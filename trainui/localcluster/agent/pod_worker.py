@@ -12,6 +12,7 @@ from typing import Any
 from trainui.localcluster.agent import launcher, pod_state
 from trainui.localcluster.agent.api import Api, ApiError, Unavailable, pod_path
 from trainui.localcluster.agent.config import Settings
+from trainui.localcluster.agent.devices import DeviceBook
 from trainui.localcluster.agent.endings import ended_by, lost, not_started
 from trainui.localcluster.agent.environment import ConfigError
 from trainui.localcluster.agent.folders import PodFolder
@@ -35,9 +36,9 @@ from trainui.localcluster.agent.prober import Prober
 from trainui.localcluster.agent.probes import probe_of
 from trainui.localcluster.agent.processes import ExitWatcher, end_tagged, signal_process
 from trainui.localcluster.agent.programs import NO_COMMAND
+from trainui.localcluster.agent.publisher import Publisher, Told
 from trainui.localcluster.agent.recorder import Recorder
 from trainui.localcluster.agent.starter import Starter
-from trainui.localcluster.agent.status import OUR_CONDITIONS, pod_status
 from trainui.localcluster.agent.volumes import VolumeError
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ Object = dict[str, Any]
 TERMINAL = ("Succeeded", "Failed")
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0)
 UNANSWERED_KILL_SECONDS = 5.0  # after this a shim that does not kill is killed itself
+REFRESH_SECONDS = 60.0  # the kubelet's syncFrequency
 LAST_WORD_SECONDS = 3.0  # how long a stopping agent tries to write a pod's last status
 SHUTDOWN_MESSAGE = "Pod was terminated in response to imminent node shutdown."
 
@@ -59,12 +61,13 @@ class Surroundings:
     exits: ExitWatcher
     short: Path
     allocatable: Mapping[str, Mapping[str, str]]
+    devices: DeviceBook
 
 
 class PodWorker(threading.Thread):
-    """One pod on one of our machines. `finished` is called once, with the pod's uid, when nothing is left to do."""
+    """One pod on one of our machines. `finished` is called once, when nothing is left to do."""
 
-    def __init__(self, pod: Object, around: Surroundings, finished: Callable[[str], None]) -> None:
+    def __init__(self, pod: Object, around: Surroundings, finished: "Callable[[PodWorker], None]") -> None:
         super().__init__(name=f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}", daemon=True)
         self._pod = pod
         self._offered = pod
@@ -73,19 +76,24 @@ class PodWorker(threading.Thread):
         self.uid: str = pod["metadata"]["uid"]
         self.folder = PodFolder(around.settings, around.short, self.uid)
         allocatable = around.allocatable.get(pod["spec"].get("nodeName") or "", {})
-        self._starter = Starter(around.settings, around.api, self.folder, allocatable)
+        self._starter = Starter(around.settings, around.api, self.folder, allocatable, around.devices)
         self._state = pod_state.load(pod, self.folder, time.time(), around.settings.restart_back_off)
+        around.devices.restore(self.uid, self._state.devices)
         self._prober = Prober(self._event_of, self.wake, self._starter)
         self._woken = threading.Event()
         self._gone = False  # the API server has no such pod any more
         self._shutdown: Stop | None = None
         self._foreign: Stop | None = None  # someone else has declared the pod finished
+        self._resumed: Stop | None = None  # an agent before us was ending the pod
+        if self._state.ending:
+            self._resumed = Stop(time.time() + grace_seconds(pod), **self._state.ending)
         self._tries: dict[str, int] = {}
         self._retry_at: dict[str, float] = {}
         self._killed_at: dict[str, float] = {}
-        self._published: Object | None = None
-        self._publish_at = 0.0
+        self._publisher = Publisher(around.api, self.uid)
         self._watched: set[int] = set()
+        self._refresh_at = 0.0
+        self._annotations = pod["metadata"].get("annotations")
 
     # Called from other threads
 
@@ -100,10 +108,18 @@ class PodWorker(threading.Thread):
         self.wake()
 
     def shut_down(self, deadline: float) -> None:
-        """End the pod because its machine stops; a second call can only shorten the deadline."""
+        """End the pod because its machine stops: by the deadline, or its own grace if that is shorter.
+
+        A second call can only shorten the deadline.
+        """
+        deadline = min(deadline, time.time() + grace_seconds(self._pod))
         if self._shutdown is None or deadline < self._shutdown.deadline:
             self._shutdown = Stop(deadline, "NodeShutdown", SHUTDOWN_MESSAGE)
         self.wake()
+
+    def missed(self) -> Object | None:
+        """Return the version of the pod that came after the last look, if one did. For when the worker has finished."""
+        return None if self._offered is self._pod else self._offered
 
     def wake(self) -> None:
         """Look again now."""
@@ -123,7 +139,7 @@ class PodWorker(threading.Thread):
             if wake_at is None:
                 break
             self._woken.wait(max(0.0, wake_at - time.time()))
-        self._finished(self.uid)
+        self._finished(self)
 
     def _step(self) -> float | None:
         """Do what is to be done now; return when to look again, None when the pod is through."""
@@ -140,13 +156,14 @@ class PodWorker(threading.Thread):
             return 0.0  # look at once what became of it, then tell
         if acted:
             self._save()
+        self._refresh(now)
         self._probe(time.time())
         if not self._gone and self._foreign is None:
             self._publish(time.time(), terminal=False)
-        moments = [look_again, decision.look_again, self._prober.next_due(), *self._retry_at.values()]
+        moments = [self._refresh_at, look_again, decision.look_again, self._prober.next_due(), *self._retry_at.values()]
         moments += [when + UNANSWERED_KILL_SECONDS for when in self._killed_at.values()]
-        if self._publish_at:
-            moments.append(self._publish_at)
+        if self._publisher.again_at:
+            moments.append(self._publisher.again_at)
         later = [each for each in moments if each is not None and each > now]
         return min(later, default=now + 3600)
 
@@ -159,12 +176,11 @@ class PodWorker(threading.Thread):
         if overdue:
             stops.append(overdue)
         status = self._pod.get("status") or {}
-        ours = self._published is not None and self._published.get("phase") == status.get("phase")
-        if status.get("phase") in TERMINAL and not self._state.done and not ours:
+        if status.get("phase") in TERMINAL and not self._state.done and status["phase"] != self._publisher.phase:
             self._foreign = self._foreign or Stop(now + grace_seconds(self._pod))
             stops.append(self._foreign)
-        if not stops and self._state.ending:  # an agent before us was ending it
-            stops.append(Stop(now + grace_seconds(self._pod), **self._state.ending))
+        if self._resumed:
+            stops.append(self._resumed)
         if not stops:
             return None, look_again
         first = min(stops, key=lambda stop: stop.deadline)
@@ -324,6 +340,15 @@ class PodWorker(threading.Thread):
             self._state.containers[container.name] = waiting(container, reason, message)
         return False
 
+    def _refresh(self, now: float) -> None:
+        """Renew the files of volumes regularly, and at once when the pod's annotations change, as the kubelet does."""
+        annotations = self._pod["metadata"].get("annotations")
+        if now >= self._refresh_at or annotations != self._annotations:
+            if self._refresh_at:
+                self._starter.refresh_volumes(self._pod)
+            self._refresh_at = now + REFRESH_SECONDS
+            self._annotations = annotations
+
     def _probe(self, now: float) -> None:
         """Make the probes that are due and apply what they said."""
         for name, container in self._state.containers.items():
@@ -345,49 +370,15 @@ class PodWorker(threading.Thread):
         self._around.recorder.record(self._pod, kind, reason, message, container)
 
     def _save(self) -> None:
+        self._state.devices = self._around.devices.held(self.uid)
         self._state.save(self.folder)
 
-    def _as_published(self) -> Object:
-        """Return the pod with our conditions as last written: what the watch brings back may be older than that."""
-        if self._published is None:
-            return self._pod
-        theirs = [c for c in (self._pod.get("status") or {}).get("conditions") or [] if c["type"] not in OUR_CONDITIONS]
-        ours = [c for c in self._published["conditions"] if c["type"] in OUR_CONDITIONS]
-        return {**self._pod, "status": {"conditions": theirs + ours}}
-
     def _publish(self, now: float, terminal: bool) -> bool:
-        """Write the status if it has changed; return whether the API server has it."""
-        disruption = self._state.ending.get("message", "") if self._state.ending.get("reason") == "NodeShutdown" else ""
-        status = pod_status(
-            self._as_published(),
-            self._state.containers,
-            stamp(self._state.start_time),
-            stamp(now),
-            now,
-            self._state.ending,
-            terminal,
-            disruption,
-        )
-        if status == self._published:
-            return True
-        if now < self._publish_at:
-            return False
-        try:
-            patch = {"metadata": {"uid": self.uid}, "status": status}
-            self._around.api.merge_patch(pod_path(self._pod, "status"), patch)
-        except Unavailable:
-            self._publish_at = now + RETRY_SECONDS[0]
-            return False
-        except ApiError as error:
-            if error.code == 404 or (error.code == 409 and "uid" in error.message.lower()):
-                self.lose()
-                return True
-            log.warning("%s: status refused: %s", self.name, error)
-            self._publish_at = now + RETRY_SECONDS[-1]
-            return False
-        self._published = status
-        self._publish_at = 0.0
-        return True
+        """Tell the pod's status if it has changed; return whether the API server has it."""
+        told = self._publisher.publish(self._pod, self._state, now, terminal)
+        if told is Told.GONE:
+            self.lose()
+        return told is not Told.LATER
 
     def _finish(self, stop: Stop | None, now: float) -> float | None:
         """Tell the end of the pod and clear up; return when to try again, None when all is done."""
@@ -397,8 +388,9 @@ class PodWorker(threading.Thread):
         if not self._gone and self._foreign is None and not self._publish(now, terminal=True):
             if self._shutdown is not None and now > self._shutdown.deadline + LAST_WORD_SECONDS:
                 return None  # the next agent tells it: the state is on disk
-            return max(self._publish_at, now + 0.1)
+            return max(self._publisher.again_at, now + 0.1)
         self._state.done = True
+        self._around.devices.release(self.uid)
         self._save()
         self.folder.remove_short()
         if not self._gone and self._pod["metadata"].get("deletionTimestamp") and not self._remove_object():

@@ -1,15 +1,18 @@
 """Prepares volumes and environment of a pod's containers and starts them."""
 
+import contextlib
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from trainui.localcluster.agent import launcher
-from trainui.localcluster.agent.api import Api
+from trainui.localcluster.agent.api import Api, ApiError, Unavailable
 from trainui.localcluster.agent.config import Settings
-from trainui.localcluster.agent.environment import Fetch, resolve_environment
+from trainui.localcluster.agent.devices import DeviceBook
+from trainui.localcluster.agent.environment import ConfigError, Fetch, resolve_environment
 from trainui.localcluster.agent.folders import PodFolder
 from trainui.localcluster.agent.mounts import Mount
 from trainui.localcluster.agent.plan import Launch, Place, container_tag, plan_launch
@@ -17,17 +20,21 @@ from trainui.localcluster.agent.volumes import VolumeError, plan_volume
 
 Object = Mapping[str, Any]
 FETCH_SECONDS = 2.0  # how long one look at a ConfigMap or Secret serves
+KEYED = frozenset({"configMap", "secret", "projected", "downwardAPI"})
 PLURALS = {"ConfigMap": "configmaps", "Secret": "secrets", "PersistentVolumeClaim": "persistentvolumeclaims"}
 
 
 class Starter:
     """Starts the containers of one pod. Errors of the API server (Unavailable, ApiError) pass through."""
 
-    def __init__(self, settings: Settings, api: Api, folder: PodFolder, allocatable: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Settings, api: Api, folder: PodFolder, allocatable: Mapping[str, str], devices: DeviceBook
+    ) -> None:
         self._settings = settings
         self._api = api
         self._folder = folder
         self._allocatable = allocatable
+        self._devices = devices
         self._fetched: dict[tuple[str, str, str], tuple[float, Object | None]] = {}
         self._volumes: dict[str, Path] | None = None
         self.launches: dict[str, Launch] = {}
@@ -48,12 +55,25 @@ class Starter:
                 raise VolumeError(f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}') from error
         self._volumes = folders
 
+    def refresh_volumes(self, pod: Object) -> None:
+        """Bring the files of ConfigMaps, Secrets and the pod's own fields up to date; what cannot be had now stays as it is."""
+        for volume in pod["spec"].get("volumes") or []:
+            if KEYED.isdisjoint(volume):
+                continue
+            with contextlib.suppress(VolumeError, ApiError, Unavailable):
+                plan = plan_volume(volume, pod, self._fetcher(pod), self._allocatable, ())
+                self._folder.set_up(plan, pod["metadata"]["namespace"])
+
     def launch(self, pod: Object, spec: Object, restarts: int) -> Launch:
         """Return how to start a container. Raises VolumeError, ConfigError, NoCommand."""
         self.set_up_volumes(pod)
+        devices = self._devices.variables(pod["metadata"]["uid"], pod["spec"].get("nodeName") or "", spec)
+        if devices is None:
+            raise ConfigError("the machine has fewer free GPUs than the container asks for")
         fetch = self._fetcher(pod)
         mounts: list[Mount] = self._folder.mounts(spec, self._volumes or {}, self._variables(pod, spec))
-        launch = plan_launch(pod, spec, restarts, mounts, fetch, self.place(pod, spec["name"]))
+        place = replace(self.place(pod, spec["name"]), devices=devices)
+        launch = plan_launch(pod, spec, restarts, mounts, fetch, place)
         self.launches[spec["name"]] = launch
         return launch
 

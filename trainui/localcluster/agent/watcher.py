@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from trainui.localcluster.agent.api import Api, ApiError, Unavailable, Watch
 
 log = logging.getLogger(__name__)
-PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
+PAUSES = (0.2, 0.5, 1.0, 2.0)
 PODS = "/api/v1/pods"
 
 
@@ -49,7 +49,8 @@ class Watcher(threading.Thread):
             except (Unavailable, ApiError) as error:
                 if self._stopped.is_set():
                     return
-                log.info("%s: %s", self.name, error)
+                if failures == 0:
+                    log.info("%s: %s", self.name, error)
                 self._stopped.wait(PAUSES[min(failures, len(PAUSES) - 1)])
                 failures += 1
 
