@@ -1,10 +1,14 @@
 """Reading what is submitted: a TrainJob as JSON or YAML, or a blueprint's name and parameters; always into one Submission."""
 
+import uuid
 from typing import Any, cast
 
+from django.http import Http404
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from jobs.models import TrainJob
+from jobs.queries.job import visible_job
 from jobs.services import Submission
 from jobs.spec.manifest import ManifestError, check_manifest
 from runtimes.models import Runtime
@@ -54,18 +58,32 @@ def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
     if len(key) > MAX_KEY:
         message = f"An Idempotency-Key may have {MAX_KEY} characters."
         raise Problem(422, "invalid_header", message, [Finding("Idempotency-Key", "too_long", message)])
+    origin = _origin(request, user)
     if "blueprint" in body:
-        return _from_blueprint(body, key, user)
+        return _from_blueprint(body, key, user, origin)
     namespace = body.get("metadata", {}).get("namespace") if isinstance(body.get("metadata"), dict) else None
     name = request.query_params.get("project") or namespace
     if not name:
         raise _wrong(
             "metadata.namespace", "required", "Say which project it goes to: metadata.namespace, or ?project=NAME."
         )
-    return project_named(user, str(name), "metadata.namespace"), Submission(body, key or None)
+    return project_named(user, str(name), "metadata.namespace"), Submission(body, key or None, origin=origin)
 
 
-def _from_blueprint(body: dict[str, Any], key: str, user: User) -> tuple[Project, Submission]:
+def _origin(request: Request, user: User) -> TrainJob | None:
+    """Return the job that `?clone_of=` names, for the new one to be linked to."""
+    text = request.query_params.get("clone_of", "")
+    if not text:
+        return None
+    try:
+        return visible_job(user, uuid.UUID(text))
+    except (ValueError, Http404):
+        raise _wrong("clone_of", "unknown_reference", f"There is no job “{text[:50]}” that you may see.") from None
+
+
+def _from_blueprint(
+    body: dict[str, Any], key: str, user: User, origin: TrainJob | None
+) -> tuple[Project, Submission]:
     unknown = sorted(set(body) - BLUEPRINT_FIELDS)
     if unknown:
         raise _wrong(
@@ -89,7 +107,7 @@ def _from_blueprint(body: dict[str, Any], key: str, user: User) -> tuple[Project
     manifest, findings = bind(blueprint_of(row), body["name"], project.namespace, values, channel="api")
     if findings.refused:
         raise Problem(422, "invalid", findings.refused[0].message, findings.refused)
-    return project, Submission(manifest, key or None, blueprint=row.name, parameters=values)
+    return project, Submission(manifest, key or None, blueprint=row.name, parameters=values, origin=origin)
 
 
 def project_named(user: User, name: str, field: str) -> Project:

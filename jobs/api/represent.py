@@ -93,8 +93,10 @@ def _stalled(job: TrainJob) -> Json | None:
 
 
 def _storage(job: TrainJob) -> Json:
-    stored = vars(storage_of(job)) | {"kept_until": _time(kept_until(job))}
-    return {name: value for name, value in stored.items() if name != "kept"}
+    stored = storage_of(job)
+    return {name: value for name, value in vars(stored).items() if name != "kept"} | {
+        "kept_until": _time(stored.kept_until)
+    }
 
 
 def removed(row: Removed) -> Json:

@@ -70,6 +70,7 @@ class TrainJobs(APIView):
             ),
             OpenApiParameter("project", str, description="Project of a TrainJob without metadata.namespace."),
             OpenApiParameter("dry_run", bool, description="Only say what would happen."),
+            OpenApiParameter("clone_of", str, description="Id of the job that this one is a copy of, to link it."),
         ],
         responses={201: schemas.TrainJobFull, 200: schemas.DryRun, **schemas.problems(401, 403, 409, 413, 415, 422)},
         examples=[
