@@ -36,7 +36,7 @@
   function number(value) {
     if (value === null || value === undefined) return "—";
     const size = Math.abs(value);
-    if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(2);
+    if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(2).replace(/\.?0+e/, "e");
     if (Number.isInteger(value)) return value.toLocaleString("en");
     return size >= 1000 ? value.toLocaleString("en", { maximumFractionDigits: 1 }) : String(Number(value.toPrecision(4)));
   }

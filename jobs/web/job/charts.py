@@ -1,6 +1,7 @@
 """A metric as a line that the server draws: an SVG path, round ticks, numbers in few characters. Pure."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,7 +64,7 @@ def round_steps(low: float, high: float, most: int = 4) -> list[float]:
 
 
 def number(value: float | None) -> str:
-    """Say a number in at most about seven characters: `0.0123`, `1.5e-05`, `12,345`, `2.1e+09`; a dash for None."""
+    """Say a number in few characters: `0.0123`, `1.5e-5`, `12,345`, `2.1e+9`; a dash for None. `static/js/chart.js` says the same."""
     if value is None:
         return "—"
     if not math.isfinite(value):
@@ -72,10 +73,10 @@ def number(value: float | None) -> str:
         return "0"
     size = abs(value)
     if size >= 1e7 or size < 1e-4:
-        return f"{value:.3g}"
+        return re.sub(r"\.?0*e([+-])0*", r"e\1", f"{value:.2e}")
     if value == int(value):
         return f"{int(value):,}"
-    return f"{value:,.1f}" if size >= 1000 else f"{value:.4g}"
+    return f"{value:,.1f}".removesuffix(".0") if size >= 1000 else f"{value:.4g}"
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:

@@ -71,12 +71,12 @@ class LogView:
         return self.start + self.shown
 
 
-def log_view(job: TrainJob, query: Mapping[str, str], nodes: Sequence[Node]) -> LogView:
-    """Return the tab for an address; a bad `start` or `at` counts as not given."""
+def log_view(job: TrainJob, query: Mapping[str, str], nodes: Sequence[Node], with_rows: bool = True) -> LogView:
+    """Return the tab for an address, without reading any log if no rows are wanted; a bad `start` or `at` counts as not given."""
     selection = Selection.from_query(query)
     streams = log_streams(job)
     chosen = selection.streams(streams)
-    rows = _window(job, chosen, query)
+    rows = _window(job, chosen, query) if with_rows else Window([], 0, 0, "", False)
     pods = pods_of(job)
     said = _availability(selection.nodes(nodes), chosen, pods, job.phase)
     full_url = reverse("job-log-row", args=[job.pk, "ROW"]).removesuffix("ROW")
@@ -90,7 +90,7 @@ def log_view(job: TrainJob, query: Mapping[str, str], nodes: Sequence[Node]) -> 
         cursor=rows.at,
         complete=rows.complete and job.finished,
         api_query=selection.api_query(chosen),
-        waits=_waits(said, whole=not rows.total),
+        waits=_waits(said, whole=not any(s.bytes for s in chosen)),
         hints=list(dict.fromkeys(a.hint for _, a in said if a.hint)),
         problems=[f"{s.pod}: {s.problem}" for s in chosen if s.problem],
         archived=bool(chosen) and not any(s.pod in pods for s in chosen),

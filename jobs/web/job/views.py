@@ -65,7 +65,8 @@ def nodes(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 def logs(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Show the archived logs, all ranks merged by time or one of them."""
     job = find(request, job_id)
-    view = log_view(job, request.GET, parts.nodes(job))
+    only_bar = wants_fragment(request) and request.GET.get("part") != "view"
+    view = log_view(job, request.GET, parts.nodes(job), with_rows=not only_bar)
     times = request.GET.get("times") == "1"
     places = {"start": request.GET.get("start"), "at": request.GET.get("at"), "times": None if times else 1}
     context = frame(request, job, "logs") | {
@@ -73,7 +74,7 @@ def logs(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
         "times": times,
         "times_query": view.selection.as_query(**places),
     }
-    fragment = "jobs/job/_log_view.html" if request.GET.get("part") == "view" else "jobs/job/_log_bar.html"
+    fragment = "jobs/job/_log_bar.html" if only_bar else "jobs/job/_log_view.html"
     return render(request, "jobs/job/logs.html", context, fragment=fragment)
 
 

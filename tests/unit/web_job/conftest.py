@@ -189,6 +189,19 @@ def event(job: TrainJob, reason: str, message: str = "", type: str = "Normal", s
     )  # fmt: skip
 
 
+def make_world() -> World:
+    """Store the projects and their people, and a watch that lives."""
+    names = ("admin", "owner", "viewer", "colleague", "stranger")
+    users = {name: User.objects.create_user(name, password="x", is_superuser=name == "admin") for name in names}  # noqa: S106
+    project = Project.objects.create(name="team-nlp")
+    for name, role in (("owner", "engineer"), ("viewer", "viewer"), ("colleague", "engineer")):
+        Membership.objects.create(project=project, user=users[name], role=role)
+    elsewhere = Project.objects.create(name="elsewhere")
+    Membership.objects.create(project=elsewhere, user=users["stranger"], role="admin")
+    WatchState.objects.create(kind="/Pod", alive_at=timezone.now(), listed_at=timezone.now())
+    return World(project, users)
+
+
 @pytest.fixture(autouse=True)
 def _settings(settings, tmp_path) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -200,15 +213,7 @@ def _settings(settings, tmp_path) -> None:
 
 @pytest.fixture
 def world(db) -> World:
-    names = ("admin", "owner", "viewer", "colleague", "stranger")
-    users = {name: User.objects.create_user(name, password="x", is_superuser=name == "admin") for name in names}  # noqa: S106
-    project = Project.objects.create(name="team-nlp")
-    for name, role in (("owner", "engineer"), ("viewer", "viewer"), ("colleague", "engineer")):
-        Membership.objects.create(project=project, user=users[name], role=role)
-    elsewhere = Project.objects.create(name="elsewhere")
-    Membership.objects.create(project=elsewhere, user=users["stranger"], role="admin")
-    WatchState.objects.create(kind="/Pod", alive_at=timezone.now(), listed_at=timezone.now())
-    return World(project, users)
+    return make_world()
 
 
 @pytest.fixture

@@ -1,0 +1,86 @@
+"""The job page in a real browser, served by Django's live server; the test itself raises the events of the stream."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from jobs.models import TrainJob
+from tests.unit.web_job.conftest import World, make_world
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+RING = """([name, subject]) => { const detail = {stream: true, subject, data: {}};
+    for (const type of [name, `${name}:${subject}`])
+        document.body.dispatchEvent(new CustomEvent(type, {bubbles: true, detail})); }"""
+
+
+@dataclass
+class Site:
+    """Opens pages as a persona of the world; `complaints` are what the browser said against a page."""
+
+    url: str
+    browser: Browser
+    world: World
+    complaints: list[str]
+    contexts: list[BrowserContext]
+
+    def open(self, path: str, persona: str = "owner", **options: Any) -> Page:
+        """Open an address in a context of its own, signed in."""
+        client = Client()
+        client.force_login(self.world.users[persona])
+        name = django_settings.SESSION_COOKIE_NAME
+        context = self.browser.new_context(**options)
+        context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": self.url}])
+        self.contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: self.complaints.append(m.text) if "Content Security" in m.text else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(self.url + path)
+        return page
+
+    @staticmethod
+    def ring(page: Page, name: str, job: TrainJob) -> None:
+        """Raise an event as events.js does."""
+        page.evaluate(RING, [name, str(job.pk)])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM:
+        if os.environ.get("TRAINUI_STRICT") == "1":
+            pytest.fail("no chromium on PATH", pytrace=False)
+        pytest.skip("no chromium on PATH")
+    # Playwright keeps an event loop in this thread, where Django would refuse the database.
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def site(browser: Browser, transactional_db, live_server, settings, tmp_path) -> Iterator[Site]:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.LOGS_DIR = tmp_path / "logs"
+    backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
+    made = Site(live_server.url, browser, make_world(), [], [])
+    yield made
+    for context in made.contexts:
+        context.close()
+    assert made.complaints == []
