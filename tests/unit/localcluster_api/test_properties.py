@@ -69,6 +69,7 @@ def _owned(obj: dict[str, Any]) -> set[tuple[str, ...]]:
     return {path for what in read_managers(obj["metadata"]).values() for path in what.paths}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(MANAGERS, pods()), min_size=1, max_size=6))
 def test_forced_applies(steps: list[tuple[str, dict[str, Any]]]) -> None:
     live: dict[str, Any] | None = None
@@ -83,6 +84,7 @@ def test_forced_applies(steps: list[tuple[str, dict[str, Any]]]) -> None:
         assert apply("Pod", live, wanted, manager, "later", force=True) == live, "the same again changes nothing"
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(MANAGERS, pods()), min_size=1, max_size=6))
 def test_unforced_applies(steps: list[tuple[str, dict[str, Any]]]) -> None:
     live: dict[str, Any] | None = None
@@ -95,6 +97,7 @@ def test_unforced_applies(steps: list[tuple[str, dict[str, Any]]]) -> None:
         assert _keeps(before, live, others), "no value of others changes"
 
 
+@settings(deadline=None)
 @given(pods(), pods())
 def test_a_manager_that_applies_nothing_leaves_no_trace(base: dict[str, Any], mine: dict[str, Any]) -> None:
     both = apply("Pod", apply("Pod", None, base, "base", "t"), mine, "mine", "t", force=True)
@@ -103,6 +106,7 @@ def test_a_manager_that_applies_nothing_leaves_no_trace(base: dict[str, Any], mi
     assert fields_of(POD, left).keys() <= with_parents(_owned_by_others(both, "mine"))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(MANAGERS, pods()), min_size=1, max_size=5))
 def test_updates_own_what_is_there(steps: list[tuple[str, dict[str, Any]]]) -> None:
     live: dict[str, Any] | None = None

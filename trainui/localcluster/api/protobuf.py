@@ -13,6 +13,7 @@ from trainui.localcluster.objects import timestamp
 
 MAGIC = b"k8s\x00"
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+_LAST_SECOND = 253402300800  # the year 10000
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -203,7 +204,7 @@ def _value(value: int | bytes, type_: str, path: str) -> Any:
         return base64.b64encode(_bytes(value, path)).decode()
     inner = _decode(_bytes(value, path), type_, path)
     if type_ == "Time":
-        return timestamp(inner["seconds"]) if inner.get("seconds", 0) > 0 else None
+        return timestamp(inner["seconds"]) if 0 < inner.get("seconds", 0) < _LAST_SECOND else None
     if type_ == "Quantity":
         return inner.get("string", "0")
     if type_ == "IntOrString":

@@ -41,7 +41,7 @@ async def create(store: Store, request: Request, target: Target) -> Response:
     obj = await read_document(request)
     check_envelope(kind, obj, target.namespace or "")
     shaped = shape(kind.kind, obj, text(request, "fieldValidation"))
-    body = _placed(target, shaped.obj)
+    body = placed(target, shaped.obj)
     body["metadata"].pop("resourceVersion", None)
     new = track(kind.kind, None, body, manager(request), _now(store))
     with _rehearsed(store, dry_run(request)):
@@ -49,7 +49,7 @@ async def create(store: Store, request: Request, target: Target) -> Response:
     return render_object(kind, stored, wanted_form(request), store.clock(), 201, shaped.warnings)
 
 
-def _placed(target: Target, obj: Obj) -> Obj:
+def placed(target: Target, obj: Obj) -> Obj:
     """Return a body with the namespace and name of its URL."""
     metadata = {**obj.get("metadata", {})}
     if target.name is not None:
@@ -66,7 +66,7 @@ async def replace(store: Store, request: Request, target: Target) -> Response:
     check_envelope(kind, obj, target.namespace or "", name)
     shaped = shape(kind.kind, obj, text(request, "fieldValidation"))
     live = store.read(kind.kind, target.namespace, name)
-    new = _placed(target, shaped.obj)
+    new = placed(target, shaped.obj)
     if kind.custom and not new["metadata"].get("resourceVersion"):
         raise invalid(
             kind, name, [Cause("metadata.resourceVersion", "Invalid value: 0x0: must be specified for an update")]
@@ -125,7 +125,7 @@ async def patch_object(store: Store, request: Request, target: Target) -> Respon
     new = _PATCHERS[media](target, live, patch)
     check_envelope(target.kind, new, target.namespace or "", target.name)
     shaped = shape(target.kind.kind, new, text(request, "fieldValidation"))
-    stored = _update(store, request, target, live, _placed(target, shaped.obj))
+    stored = _update(store, request, target, live, placed(target, shaped.obj))
     return render_object(target.kind, stored, wanted_form(request), store.clock(), 200, shaped.warnings)
 
 
@@ -141,7 +141,7 @@ async def _apply(store: Store, request: Request, target: Target) -> Response:
     live = store.get(kind.kind, target.namespace, name)
     wanted = shaped.obj.get("metadata", {})
     author, force = text(request, "fieldManager"), flag(request, "force")
-    new = _placed(target, apply(kind.kind, live, shaped.obj, author, _now(store), force, target.subresource))
+    new = placed(target, apply(kind.kind, live, shaped.obj, author, _now(store), force, target.subresource))
     new["metadata"] |= {field: wanted[field] for field in ("uid", "resourceVersion") if field in wanted}
     with _rehearsed(store, dry_run(request)):
         if live is not None:

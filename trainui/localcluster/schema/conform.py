@@ -59,7 +59,7 @@ def _conform(schema: Schema, given: Any, path: str, report: Report) -> Any:
     if kind == "int-or-string":
         return _int_or_string(schema, value, path, report)
     if not isinstance(given, TYPES_OF[kind]) or (isinstance(given, bool) and kind != "boolean"):
-        if kind == "integer" and isinstance(given, float) and given.is_integer():
+        if kind == "integer" and isinstance(given, float) and given.is_integer() and abs(given) < 2**63:
             return _conform(schema, int(given), path, report)
         found = type_name(value)
         message = f'Invalid value: "{found}": {path} in body must be of type {kind}: "{found}"'
