@@ -46,7 +46,7 @@ class Cluster:
     def pods(self, job: str = "", phase: str = "") -> list[Obj]:
         found = self.all("Pod")
         if job:
-            found = [pod for pod in found if pod["metadata"]["labels"].get("job-name") == job]
+            found = [pod for pod in found if (pod["metadata"].get("labels") or {}).get("job-name") == job]
         return [pod for pod in found if not phase or pod["status"]["phase"] == phase]
 
     def live(self, job: str = "") -> list[Obj]:

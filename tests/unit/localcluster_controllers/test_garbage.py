@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.localcluster_controllers.harness import Cluster, jobset, rjob
 from trainui.localcluster.admission import admit
-from trainui.localcluster.controllers import backoff_from
+from trainui.localcluster.controllers import backoff_from, start
 from trainui.localcluster.controllers.actions import Delete, Update
 from trainui.localcluster.controllers.cluster import garbage
 from trainui.localcluster.controllers.cluster.lost_pods import end_if_lost
@@ -211,3 +212,30 @@ def test_backoff_setting(text: str, expected: float) -> None:
 def test_bad_backoff_setting(text: str) -> None:
     with pytest.raises(ValueError, match="TRAINUI_JOB_BACKOFF_SECONDS"):
         backoff_from({"TRAINUI_JOB_BACKOFF_SECONDS": text})
+
+
+# The shell
+
+
+def test_what_cannot_be_read_holds_nobody_up(caplog: pytest.LogCaptureFixture) -> None:
+    """Objects that admission would refuse, in a store without it."""
+
+    async def main() -> None:
+        store = Store(":memory:")
+        cluster = Cluster(store)
+        controllers = asyncio.create_task(start(store, 0.0))
+        store.create("JobSet", jobset("bad", rjob("node") | {"replicas": "many"}))
+        store.create("Node", {"metadata": {"name": "bad"}, "status": {"allocatable": {"cpu": "some"}}})
+        unreadable = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "lots"}}}]}
+        store.create("Pod", {"metadata": {"name": "bad", "namespace": "default"}, "spec": unreadable})
+        cluster.machine("m")
+        store.create("JobSet", jobset("good", rjob("node")))
+        await cluster.until(lambda: [pod for pod in cluster.pods("good-node-0") if pod["spec"].get("nodeName")])
+        assert not controllers.done()
+        controllers.cancel()
+        await asyncio.gather(controllers, return_exceptions=True)
+
+    asyncio.run(main())
+    assert "jobset: " in caplog.text
+    assert "pod default/bad is left out: not a quantity: 'lots'" in caplog.text
+    assert "machine bad is left out" in caplog.text

@@ -155,6 +155,11 @@ def test_per_index_back_off_keeps_the_failed_pod_until_it_is_replaced() -> None:
     assert (replaced.released, replaced.status["failed"]) == (["p-0-f"], 1)
 
 
+def test_another_manager_keeps_its_job() -> None:
+    assert Look(job(managedBy="acme.example/manager")).created == []
+    assert len(Look(job(managedBy="kubernetes.io/job-controller")).created) == 3
+
+
 def test_finalizers_of_others_stay() -> None:
     found = pod(0, "Succeeded")
     found["metadata"]["finalizers"] = ["acme.example/mine", TRACKING]

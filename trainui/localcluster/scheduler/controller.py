@@ -25,7 +25,7 @@ from trainui.localcluster.controllers.shell import Controller
 from trainui.localcluster.errors import ApiError
 from trainui.localcluster.scheduler.decide import INITIALLY_SCHEDULED, Eviction, GroupState, Refusal, decide, group_key
 from trainui.localcluster.scheduler.gang import GroupKey
-from trainui.localcluster.scheduler.views import SCHEDULER, Pod, machine_view, pod_view
+from trainui.localcluster.scheduler.views import SCHEDULER, Machine, Pod, machine_view, pod_view
 from trainui.localcluster.store import Store
 
 Obj = dict[str, Any]
@@ -72,7 +72,7 @@ class Scheduler(Controller):
         if not any(pod.waits for pod in pods):
             return None
         now = self.now()
-        machines = [machine_view(node) for node in self.store.list("Node")[0]]
+        machines = self._machines()
         waiting = [pod for pod in pods if pod.waits]
         decisions = decide(pods, machines, groups, self._classes, self._arrivals, self._missing_claims(waiting))
         for bound in decisions.bound:
@@ -98,9 +98,25 @@ class Scheduler(Controller):
                 continue
             uid, version = uid_of(obj), obj["metadata"]["resourceVersion"]
             known = self._views.get(uid)
-            views[uid] = known if known and known[0] == version else (version, pod_view(obj, classes))
+            if known is None or known[0] != version:
+                try:
+                    known = (version, pod_view(obj, classes))
+                except ValueError as error:
+                    # One object that cannot be read must not hold up all others.
+                    log.warning("pod %s/%s is left out: %s", namespace_of(obj), name_of(obj), error)
+                    continue
+            views[uid] = known
         self._views = views
         return [pod for _, pod in views.values()]
+
+    def _machines(self) -> list[Machine]:
+        machines = []
+        for node in self.store.list("Node")[0]:
+            try:
+                machines.append(machine_view(node))
+            except ValueError as error:
+                log.warning("machine %s is left out: %s", name_of(node), error)
+        return machines
 
     def _missing_claims(self, pods: Iterable[Pod]) -> dict[str, str]:
         missing = {}

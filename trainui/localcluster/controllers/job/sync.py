@@ -49,6 +49,7 @@ from trainui.localcluster.controllers.meta import (
 Obj = dict[str, Any]
 
 MOST_CREATED_AT_ONCE = 500
+CONTROLLER_NAME = "kubernetes.io/job-controller"
 
 
 @dataclass(slots=True)
@@ -95,6 +96,8 @@ def sync(
     `pods` are those the Job controls; `base` is the first back-off in seconds. Follows the Job controller of Kubernetes 1.37.
     """
     pods = list(pods)
+    if (job["spec"].get("managedBy") or CONTROLLER_NAME) != CONTROLLER_NAME:
+        return Plan(), record
     if is_deleting(job):
         return Plan([release(pod) for pod in pods if has_finalizer(pod, TRACKING)]), record
     if is_finished(job):

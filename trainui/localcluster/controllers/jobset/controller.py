@@ -11,10 +11,12 @@ from trainui.localcluster.controllers.jobset.sync import Observed, sync
 from trainui.localcluster.controllers.meta import controller_of, is_controlled_by, name_of, namespace_of, uid_of
 from trainui.localcluster.controllers.shell import Controller
 from trainui.localcluster.errors import ApiError
+from trainui.localcluster.store import Store
 
 Obj = dict[str, Any]
 
-RETRY = 1.0
+FIRST_RETRY = 1.0
+LONGEST_RETRY = 60.0
 _REASONS = {
     "Job": "JobCreationFailed",
     "Service": "HeadlessServiceCreationFailed",
@@ -27,6 +29,11 @@ class JobSetController(Controller):
 
     name: ClassVar[str] = "jobset"
     kinds: ClassVar[frozenset[str]] = frozenset({"JobSet", "Job", "Service", "PersistentVolumeClaim"})
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._refusals: dict[str, int] = {}
+        """How often in a row a JobSet was refused something that it wanted to create."""
 
     def keys(self, change: Change) -> Iterable[str]:
         """A JobSet itself, and the JobSet that controls a child."""
@@ -43,15 +50,18 @@ class JobSetController(Controller):
         """Look at one JobSet."""
         found = self.store.by_uid(key)
         if found is None or found[0] != "JobSet":
+            self._refusals.pop(key, None)
             return None
         jobset = found[1]
         plan = sync(jobset, self._observe(jobset), self.now())
         refused = self.carry_out(plan)
         for action, error in refused:
             self.note(Note(jobset, "Warning", _REASONS[action.kind], _creation_error(action, error)))
-        if refused:
-            return RETRY
-        return plan.again
+        if not refused:
+            self._refusals.pop(key, None)
+            return plan.again
+        times = self._refusals[key] = self._refusals.get(key, 0) + 1
+        return min(FIRST_RETRY * 2.0 ** min(times - 1, 10), LONGEST_RETRY)
 
     def _observe(self, jobset: Obj) -> Observed:
         namespace = namespace_of(jobset)

@@ -56,7 +56,7 @@ def sync(jobset: Obj, observed: Observed, now: datetime) -> Plan:
 
     Follows JobSet 0.12: restarts and the end of a JobSet are decided from its Jobs, one decision per look.
     """
-    if is_deleting(jobset) or jobset["spec"].get("managedBy", names.CONTROLLER_NAME) != names.CONTROLLER_NAME:
+    if is_deleting(jobset) or (jobset["spec"].get("managedBy") or names.CONTROLLER_NAME) != names.CONTROLLER_NAME:
         return Plan()
     draft = _Draft(jobset, now, copy.deepcopy(status_of(jobset)))
     children = sort_children(jobset, observed.jobs)
