@@ -60,7 +60,16 @@ def main() -> int:
         modules = [str(HERE / f"test_{name}.py") for name in sorted(set(found))]
     tally = Tally()
     code = pytest.main(
-        [*modules, "-q", "-n", "auto", "--no-header", "--no-summary" if os.environ.get("QUIET") else "-q"],
+        [
+            *modules,
+            "-q",
+            "-n",
+            "auto",
+            "--dist",
+            "loadgroup",
+            "--no-header",
+            "--no-summary" if os.environ.get("QUIET") else "-q",
+        ],
         plugins=[tally],
     )
     total: Counter[str] = Counter()
