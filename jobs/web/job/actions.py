@@ -20,6 +20,8 @@ _SAID = {
     "resume": "{} is being resumed.",
     "cancel": "{} is being cancelled. Its logs and events stay.",
     "delete": "{} is being deleted, with its logs and artifacts.",
+    "keep": "{} is kept until somebody deletes it.",
+    "release": "{} goes when its time of retention is over.",
 }
 
 
@@ -45,6 +47,35 @@ def cancel(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
 def delete(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Remove the record too."""
     return _ask(request, job_id, "delete", services.delete)
+
+
+@require_POST
+def keep(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """Let retention pass it by."""
+    return _ask(request, job_id, "keep", lambda user, job, _: services.keep(user, job))
+
+
+@require_POST
+def release(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """Let retention remove it in time."""
+    return _ask(request, job_id, "release", lambda user, job, _: services.keep(user, job, kept=False))
+
+
+@require_POST
+def retry(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """Run it again as a new job, and go there."""
+    job = find(request, job_id)
+    key = request.POST.get("key", "")
+    try:
+        made, there = services.retry(request.user, job, key if key.startswith(f"retry:{job.pk}:") else None)  # type: ignore[arg-type]
+    except Problem as problem:
+        messages.error(request, f"It cannot run again as it was. {problem.detail}")
+        return redirect("job", job.pk)
+    if there:
+        messages.info(request, f"{job.name} runs again already, as {made.name}; here it is.")
+    else:
+        messages.success(request, f"{made.name} is submitted: {job.name} once more, with the same values.")
+    return redirect("job", made.pk)
 
 
 def _ask(request: HttpRequest, job_id: uuid.UUID, action: str, service: Service) -> HttpResponse:

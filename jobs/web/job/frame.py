@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from jobs.models import TrainJob
 from jobs.queries.job import actions_for, freshness, visible_job
+from jobs.services import retry_key
 from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can
@@ -43,12 +44,14 @@ def find(request: HttpRequest, job_id: uuid.UUID) -> TrainJob:
 
 def frame(request: HttpRequest, job: TrainJob, tab: str) -> dict[str, Any]:
     """Return the context of head, actions and tabs."""
+    actions = actions_for(_user(request), job)
     return {
         "job": job,
         "project": job.project,
         "tab": tab,
         "here": {tab: True},
-        "actions": actions_for(_user(request), job),
+        "actions": actions,
+        "retry_key": retry_key(job) if phases.RETRY in actions else "",
         "progress": progress_of(job, timezone.now()),
         "age": age_of(job, timezone.now()),
         "archived": job.finished and not job.live,

@@ -19,6 +19,9 @@ urlpatterns = [
     path(f"{JOB}/parts/<slug:name>", views.part, name="job-part"),
     path(f"{JOB}/suspend", actions.suspend, name="job-suspend"),
     path(f"{JOB}/resume", actions.resume, name="job-resume"),
+    path(f"{JOB}/retry", actions.retry, name="job-retry"),
+    path(f"{JOB}/keep", actions.keep, name="job-keep"),
+    path(f"{JOB}/release", actions.release, name="job-release"),
     path(f"{JOB}/cancel", actions.cancel, name="job-cancel"),
     path(f"{JOB}/delete", actions.delete, name="job-delete"),
 ]

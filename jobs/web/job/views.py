@@ -18,6 +18,8 @@ from jobs.web.job import parts
 from jobs.web.job.frame import TABS, find, frame
 from jobs.web.job.log_view import log_view, one_row
 from jobs.web.job.manifests import manifests
+from jobs.web.job.storage import storage
+from jobs.web.people import person
 from trainui.ui.htmx import render, wants_fragment
 
 EVENTS_SHOWN = 100
@@ -32,6 +34,7 @@ def overview(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     context = frame(request, job, "overview")
     for add in (parts.state, parts.conditions, parts.metrics, parts.artifacts, parts.config):
         context |= add(job)
+    context |= storage(person(request), job)
     return render(request, "jobs/job/overview.html", context)
 
 
@@ -44,6 +47,7 @@ def part(request: HttpRequest, job_id: uuid.UUID, name: str) -> HttpResponse:
     adds: dict[str, Callable[[TrainJob], Context]] = {
         "head": lambda _: {}, "actions": lambda _: {}, "state": parts.state, "conditions": parts.conditions, "metrics": parts.metrics,
         "artifacts": parts.artifacts, "config": parts.config, "newest": parts.newest, "values": parts.values(request.GET.get("name", "")),
+        "storage": lambda job: storage(person(request), job),
     }  # fmt: skip
     if name not in adds:
         raise Http404
