@@ -1,0 +1,24 @@
+"""What is stored of a job, how long it stays, and the jobs that were made from it."""
+
+from typing import Any
+
+from django.conf import settings
+
+from jobs.models import TrainJob
+from jobs.queries.lineage import successors
+from jobs.queries.storage import storage_of
+from trainui.accounts.models import User
+from trainui.accounts.permissions import can
+
+
+def storage(user: User, job: TrainJob) -> dict[str, Any]:
+    """Return the context of the card about storage, and of the list of retries and copies."""
+    stored = storage_of(job)
+    return {
+        "storage": stored,
+        "values": f"{stored.values:,}",
+        "samples": f"{stored.samples:,}",
+        "retention_days": settings.RETENTION_DAYS,
+        "may_keep": can(user, "operate", job) and not job.delete_requested_at,
+        "successors": successors(user, job),
+    }
