@@ -3,11 +3,13 @@
 import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from .cluster import Cluster
 from .conditions import eventually
+from .conftest import JOB_ENV
 
 COUNT = "trap '' TERM; i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); sleep 0.05; done; exit 5"
 FOREVER = "trap '' TERM; (trap '' TERM; setsid sleep 1000) & echo armed; while :; do sleep 0.05; done"
@@ -198,3 +200,24 @@ def test_a_job_environment_without_python(new_cluster: Callable[[], Cluster]) ->
     process: subprocess.Popen[bytes] = cluster.start_agent()
     assert process.wait(60) == 2
     assert "has no bin/python" in cluster.agent_log()
+
+
+def test_a_data_folder_with_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / "my data, and more: all"
+    folder.mkdir()
+    cluster = Cluster(folder, JOB_ENV)
+    try:
+        cluster.start()
+        cluster.create("ConfigMap", "words", data={"a": "content"})
+        mounts = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
+        volumes = [{"name": "v", "configMap": {"name": "words"}}]
+        cluster.run("reads", ["sh", "-c", "cat /v/a && ls /v"], container=mounts, volumes=volumes)
+        cluster.wait_phase("reads", "Succeeded", "Failed")
+        assert cluster.log("reads") == "contenta\n"
+        cluster.run("far", ["sshd", "-De"], hostname="far-0-0")
+        cluster.run("calls", ["sh", "-c", "$OMPI_MCA_plm_rsh_agent far-0-0.far echo there"])
+        cluster.wait_phase("calls", "Succeeded", "Failed")
+        assert cluster.log("calls") == "there\n"
+        assert cluster.stop_agent() == 0
+    finally:
+        cluster.close()

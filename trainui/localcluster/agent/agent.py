@@ -14,7 +14,15 @@ from typing import IO, Any
 from trainui.localcluster.agent.api import Api, ApiError, Unavailable
 from trainui.localcluster.agent.config import Access, ConfigurationError, Settings
 from trainui.localcluster.agent.devices import DeviceBook
-from trainui.localcluster.agent.folders import PodFolder, pod_folders, read_json, remove, short_folder, write_helpers
+from trainui.localcluster.agent.folders import (
+    PodFolder,
+    helper_folder,
+    pod_folders,
+    read_json,
+    remove,
+    short_folder,
+    write_helpers,
+)
 from trainui.localcluster.agent.machines import OWNER_LABEL, Machine, node_object, node_status, ready_condition
 from trainui.localcluster.agent.model import Phase, from_json, stamp
 from trainui.localcluster.agent.plan import POD_TAG
@@ -42,7 +50,7 @@ class Agent:
         self._api = Api(access)
         self._recorder = Recorder(self._api)
         self._short = short_folder(settings.data)
-        write_helpers(settings.helpers)
+        write_helpers(helper_folder(settings, self._short))
         self._around = Surroundings(
             settings=settings,
             api=self._api,
@@ -217,7 +225,9 @@ class Agent:
                     end_tagged(POD_TAG, uid, process)
             folder.remove()
         for short in self._short.iterdir():
-            if not any(uid.replace("-", "").startswith(short.name) for uid in pod_folders(self._settings)):
+            if short.name != "bin" and not any(
+                uid.replace("-", "").startswith(short.name) for uid in pod_folders(self._settings)
+            ):
                 remove(short)
 
     # Start and end
@@ -233,6 +243,7 @@ class Agent:
             watcher.stop()
         self._recorder.close(2.0)
         with contextlib.suppress(OSError):
+            remove(self._short / "bin")
             self._short.rmdir()
         self._lock_file.close()
         return code

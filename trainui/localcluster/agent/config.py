@@ -41,11 +41,6 @@ class Settings:
         """The folder of persistent volume claims."""
         return self.data / "cluster" / "volumes"
 
-    @property
-    def helpers(self) -> Path:
-        """The folder of the programs that every pod has first on its PATH."""
-        return self.data / "cluster" / "bin"
-
 
 def read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings that environment variables give. Raises ConfigurationError naming the variable.

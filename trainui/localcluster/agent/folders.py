@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -19,6 +20,7 @@ from trainui.localcluster.agent.volumes import VolumeError, VolumePlan, sub_path
 
 AGENT_FOLDER = Path(__file__).resolve().parent
 TAIL_BYTES = 8192
+_PLAIN = re.compile(r"[\w./+@%-]+")
 
 
 def isolated_python(script: str) -> list[str]:
@@ -41,6 +43,17 @@ def short_folder(data: Path) -> Path:
         raise ConfigurationError(f"{folder} belongs to someone else: remove it")
     folder.chmod(0o700)
     return folder
+
+
+def is_plain(path: Path) -> bool:
+    """Tell whether a path can stand unquoted in a shell's words and in lists with colons or commas."""
+    return _PLAIN.fullmatch(str(path)) is not None
+
+
+def helper_folder(settings: Settings, short: Path) -> Path:
+    """Return the folder of the programs that every pod has first on its PATH; Open MPI cuts its agent's path at spaces."""
+    folder = settings.data / "cluster" / "bin"
+    return folder if is_plain(folder) else short / "bin"
 
 
 def write_helpers(folder: Path) -> None:
@@ -83,6 +96,8 @@ class PodFolder:
         self.root = settings.pods / uid
         self.short = short / uid.replace("-", "")[:12]
         self.home = self.root / "_work"
+        self.helpers = helper_folder(settings, short)
+        self.rsh = settings.data / "cluster" / "rsh"
         self._claims = settings.claims
         self._state = self.root / "_state.json"
         self._written: dict[str, set[str]] = {}  # volume -> the files we wrote into it
@@ -160,8 +175,17 @@ class PodFolder:
                         folder.mkdir(parents=True, exist_ok=True)
                 except OSError as error:
                     raise VolumeError(f"subPath {below}: {error.strerror}") from error
-            mounts.append(Mount(mount["name"], mount["mountPath"], str(folder)))
+            mounts.append(Mount(mount["name"], mount["mountPath"], str(self._plain_path(folder))))
         return mounts
+
+    def _plain_path(self, folder: Path) -> Path:
+        """Return a path that does not fall apart when it takes the place of a mount path in a shell script."""
+        if is_plain(folder):
+            return folder
+        link = self.short / f"v{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
+        with contextlib.suppress(FileExistsError):
+            link.symlink_to(folder)
+        return link
 
     def log_tail(self, container: str, restarts: int, size: int = TAIL_BYTES) -> str:
         """Return the end of a log without stamps, for hints and last words."""
@@ -194,6 +218,12 @@ class PodFolder:
     def remove_short(self) -> None:
         """Remove the folder of sockets and temporary files."""
         remove(self.short)
+
+    def unregister(self, namespace: str, hostname: str) -> None:
+        """Remove the registration for ssh that a worker of this pod left when it was killed."""
+        path = self.rsh / namespace / f"{hostname}.json"
+        if str((read_json(path) or {}).get("socket", "")).startswith(f"{self.short}/"):
+            path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove all files of the pod."""

@@ -31,7 +31,7 @@ from trainui.localcluster.agent.lifecycle import (
     waiting,
 )
 from trainui.localcluster.agent.model import Container, Phase, container_spec, moment, stamp
-from trainui.localcluster.agent.plan import CONTAINER_TAG, NoCommand, container_tag
+from trainui.localcluster.agent.plan import CONTAINER_TAG, NoCommand, container_tag, pod_hostname
 from trainui.localcluster.agent.prober import Prober
 from trainui.localcluster.agent.probes import probe_of
 from trainui.localcluster.agent.processes import ExitWatcher, end_tagged, signal_process
@@ -393,6 +393,7 @@ class PodWorker(threading.Thread):
         self._around.devices.release(self.uid)
         self._save()
         self.folder.remove_short()
+        self.folder.unregister(self._pod["metadata"]["namespace"], pod_hostname(self._pod))
         if not self._gone and self._pod["metadata"].get("deletionTimestamp") and not self._remove_object():
             return now + RETRY_SECONDS[0]
         return None

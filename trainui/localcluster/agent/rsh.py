@@ -222,9 +222,17 @@ def serve() -> int:
             conn, _ = listener.accept()
             threading.Thread(target=answer_call, args=(conn,), daemon=True).start()
     finally:
-        for name in (path, registration):
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+        withdraw(path, registration)
+
+
+def withdraw(path: str, registration: str) -> None:
+    """Remove our socket, and our registration unless a later pod of the same host name has replaced it."""
+    with contextlib.suppress(OSError, ValueError):
+        os.unlink(path)
+        with open(registration, encoding="utf-8") as file:
+            ours = json.load(file) == {"socket": path}
+        if ours:
+            os.unlink(registration)
 
 
 def answer_call(conn: socket.socket) -> None:

@@ -92,11 +92,11 @@ class Starter:
         """Return where the pod's programs live."""
         return Place(
             job_env=str(self._settings.job_env),
-            helpers=str(self._settings.helpers),
+            helpers=str(self._folder.helpers),
             home=str(self._folder.home),
             temporary=str(self._folder.short),
             termination_log=str(self._folder.termination_log(container)),
-            rsh_folder=str(self._settings.data / "cluster" / "rsh" / pod["metadata"]["namespace"]),
+            rsh_folder=str(self._folder.rsh / pod["metadata"]["namespace"]),
             rsh_socket=str(self._folder.short / "rsh"),
             allocatable=self._allocatable,
         )
