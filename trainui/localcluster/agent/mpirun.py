@@ -12,6 +12,8 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from types import FrameType
 
 NOT_FOUND = 127
 LOST = 255
+SIOCGIFADDR = 0x8915
 GOOD = "good"
 NOTE_SECONDS = 5.0  # how long to wait for calls that are about to note their end
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -53,6 +56,24 @@ def _is_free(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def addresses() -> list[str]:
+    """Return the IPv4 addresses of this computer's interfaces (Linux; elsewhere empty)."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):
+                answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
+                found.append(socket.inet_ntoa(answer[20:24]))
+    return found
+
+
+def offline_hint() -> str:
+    """Return why hosts cannot be reached on a computer without network; '' when that is not the reason."""
+    if sys.platform != "linux" or any(not address.startswith("127.") for address in addresses()):
+        return ""
+    return "Open MPI's daemons need a network address besides loopback, and this computer has none now: connect it"
 
 
 def run(command: Sequence[str], notes: str) -> int:
@@ -88,6 +109,8 @@ def main(arguments: Sequence[str]) -> int:
         print(
             f"trainui: {text}, so this run did not succeed, although {os.path.basename(real)} says so", file=sys.stderr
         )
+    if code and (hint := offline_hint()):
+        print(f"trainui: {hint}", file=sys.stderr)
     sys.stderr.flush()
     return LOST if failures else code
 
