@@ -5,6 +5,7 @@ import pytest
 
 from tests.unit.localcluster_api.rig import TRAINER, Client, config_map, pod, trainjob
 from trainui.localcluster.api.columns import human_duration, pod_restarts, pod_status
+from trainui.localcluster.api.printers import row
 from trainui.localcluster.resources import KINDS
 
 TABLE = (
@@ -67,6 +68,15 @@ class TestPages:
     )
     def test_nonsense(self, client: Client, maps: str, query: str) -> None:
         assert client("GET", f"{maps}?{query}").status == 400
+
+    def test_versions(self, client: Client, maps: str) -> None:
+        now = client.ok("GET", maps)["metadata"]["resourceVersion"]
+        assert names(client.ok("GET", f"{maps}?resourceVersion=0"))
+        assert names(client.ok("GET", f"{maps}?resourceVersion={now}&resourceVersionMatch=Exact"))
+        assert client("GET", f"{maps}?resourceVersion=1&resourceVersionMatch=Exact").status == 410
+        future = client("GET", f"{maps}?resourceVersion=99999999")
+        assert future.status == 504
+        assert future.json()["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
     def test_over_all_namespaces(self, client: Client, maps: str, namespace: str) -> None:
         found = client.ok("GET", "/api/v1/configmaps")["items"]
@@ -216,6 +226,20 @@ def test_restarts() -> None:
     status = {"containerStatuses": [_container({"running": {}}, restartCount=2, lastState=ended)]}
     assert pod_restarts(_pod(status), 1767225610.0) == "2 (10s ago)"
     assert pod_restarts(_pod({}), 0.0) == "0"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ([], ""),
+        ([{"type": "Suspended", "status": "True"}], "Suspended"),
+        ([{"type": "Suspended", "status": "False"}], ""),
+        ([{"type": "Complete", "status": "True"}, {"type": "Suspended", "status": "False"}], "Complete"),
+    ],
+)
+def test_the_state_of_a_trainjob(conditions: list[dict], expected: str) -> None:
+    obj = {"metadata": {"name": "a"}, "status": {"conditions": conditions}}
+    assert row("TrainJob", obj, 0.0, "None")["cells"][1] == expected
 
 
 class TestDiscovery:

@@ -225,6 +225,12 @@ class TestUnknownFields:
         assert '299 - "unknown field \\"spec.trainer.nodes\\""' in answer.headers.getlist("Warning")
         assert "nodes" not in answer.json()["spec"]["trainer"]
 
+    def test_warnings_are_bounded(self, client: Client, jobs: str) -> None:
+        body = trainjob("a", **{f"field{number}": 1 for number in range(2000)}, **{"é\n" * 50: 1})
+        answer = client("POST", jobs, body)
+        assert answer.status == 201
+        assert sum(len(text) for text in answer.headers.getlist("Warning")) < 8192
+
     def test_ignore(self, client: Client, jobs: str) -> None:
         answer = client("POST", f"{jobs}?fieldValidation=Ignore", self.BODY)
         assert answer.status == 201
@@ -343,6 +349,15 @@ class TestDelete:
         left = client.ok("DELETE", f"{jobs}/a", {"propagationPolicy": "Foreground"})
         assert left["metadata"]["finalizers"] == ["foregroundDeletion"]
         client.ok("PATCH", f"{jobs}/a", {"metadata": {"finalizers": None}}, MERGE)
+        assert client("GET", f"{jobs}/a").status == 404
+
+    def test_no_more_finalizers(self, client: Client, jobs: str) -> None:
+        client.ok("POST", jobs, {**trainjob("a"), "metadata": {"name": "a", "finalizers": ["a.io/x", "a.io/y"]}})
+        client.ok("DELETE", f"{jobs}/a")
+        status = refusal(client, "PATCH", f"{jobs}/a", {"metadata": {"finalizers": ["a.io/z"]}}, MERGE)
+        assert status["details"]["causes"][0]["field"] == "metadata.finalizers"
+        client.ok("PATCH", f"{jobs}/a", {"metadata": {"finalizers": ["a.io/y"]}}, MERGE)
+        client.ok("PATCH", f"{jobs}/a", {"metadata": {"finalizers": []}}, MERGE)
         assert client("GET", f"{jobs}/a").status == 404
 
     def test_a_pod_with_a_machine(self, client: Client, pods: str) -> None:

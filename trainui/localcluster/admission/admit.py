@@ -1,7 +1,7 @@
 """The way of a write through defaults, schema and rules."""
 
 from trainui.localcluster.admission import core, jobs, jobsets, pods, trainer
-from trainui.localcluster.admission.metadata import check_metadata
+from trainui.localcluster.admission.metadata import check_finalizers, check_metadata
 from trainui.localcluster.admission.rules import Defaulter, Reader, Rule, Write, required
 from trainui.localcluster.errors import Cause, invalid
 from trainui.localcluster.objects import name_causes
@@ -69,6 +69,8 @@ def _broken_rules(kind: str, write: Write) -> list[Cause]:
     causes = name_causes(KINDS[kind], metadata.get("name", "")) if write.old is None else []
     if write.old is None or write.old["metadata"] != metadata:
         causes += check_metadata(metadata)
+    if write.old is not None and write.old["metadata"].get("deletionTimestamp"):
+        causes += check_finalizers(write.old["metadata"], metadata)
     return causes + (RULES[kind](write) if kind in RULES else [])
 
 

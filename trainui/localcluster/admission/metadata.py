@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainui.localcluster.admission.rules import invalid_value, required
+from trainui.localcluster.admission.rules import forbidden_field, invalid_value, required
 from trainui.localcluster.errors import Cause
 from trainui.localcluster.schema.conform import show
 
@@ -70,3 +70,12 @@ def _owners(owners: list[dict[str, Any]], path: str) -> list[Cause]:
         message = f"Only one reference can have Controller set to true. Found true in references for {names}"
         causes.append(Cause(path, f"Invalid value: {show(len(owners))} references: {message}"))
     return causes
+
+
+def check_finalizers(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Cause]:
+    """Return a cause when an object that is being deleted gets another finalizer."""
+    added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    if not added:
+        return []
+    message = f"no new finalizers can be added if the object is being deleted, found new finalizers {show(added)}"
+    return [forbidden_field("metadata.finalizers", message)]

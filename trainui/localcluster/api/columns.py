@@ -195,13 +195,10 @@ def node_roles(node: Obj, now: float) -> str:
     return ",".join(sorted(role for role in roles if role)) or "<none>"
 
 
-def last_condition(obj: Obj, now: float) -> str:
-    """Return the type of the last condition, as the TrainJob's CRD shows it."""
-    conditions = at(obj, "status.conditions", [])
-    return str(conditions[-1].get("type", "")) if conditions else ""
-
-
 def true_condition(obj: Obj, now: float) -> str:
-    """Return the type of the last condition that holds."""
+    """Return the type of the last condition that holds.
+
+    The TrainJob's CRD shows the last one whether it holds or not, so that a resumed job reads Suspended (kubeflow/trainer#3666).
+    """
     held = [c.get("type", "") for c in at(obj, "status.conditions", []) if c.get("status") == "True"]
     return str(held[-1]) if held else ""

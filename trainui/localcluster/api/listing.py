@@ -7,13 +7,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trainui.localcluster.api.accept import PARTIAL, TABLE, Form, wanted_form
-from trainui.localcluster.api.options import decode_continue, encode_continue, number, text
+from trainui.localcluster.api.options import decode_continue, encode_continue, number, text, version
 from trainui.localcluster.api.printers import definitions, row, table
 from trainui.localcluster.api.target import Target
+from trainui.localcluster.errors import ApiError, Cause, gone
 from trainui.localcluster.resources import Kind, Obj
 from trainui.localcluster.selectors import Predicate, both, field_predicate, label_predicate
 from trainui.localcluster.store import Store
 from trainui.localcluster.tables import Entry, Key
+
+MAX_WARNINGS = 32
+"""Warnings in one answer; clients do not take any number of headers."""
 
 
 def json_response(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -33,18 +37,31 @@ def selection(request: Request, target: Target) -> Predicate | None:
 def list_objects(store: Store, request: Request, target: Target) -> Response:
     """Answer a GET of a collection. Raises ApiError 400 for selectors, limit or continue that cannot be read."""
     form, matches = wanted_form(request), selection(request, target)
+    _check_version(request, int(store.version))
     limit = number(request, "limit") or 0
-    version, after = store.version, None
+    state, after = store.version, None
     if text(request, "continue"):
-        version, after = decode_continue(text(request, "continue"))
+        state, after = decode_continue(text(request, "continue"))
     entries, last = _page(store, target, matches, limit, after)
-    metadata: Obj = {"resourceVersion": version}
+    metadata: Obj = {"resourceVersion": state}
     if last is not None:
-        metadata["continue"] = encode_continue(version, last)
+        metadata["continue"] = encode_continue(state, last)
         if matches is None:
             left = sum(1 for _ in store.scan(target.kind.kind, target.namespace or None, last))
             metadata["remainingItemCount"] = left
     return render_list(target.kind, entries, metadata, form, store.clock())
+
+
+def _check_version(request: Request, current: int) -> None:
+    """Refuse a version that is not there yet, and one that is wanted exactly but over."""
+    wanted = version(request)
+    if wanted is None:
+        return
+    if wanted > current:
+        message = f"Too large resource version: {wanted}, current: {current}"
+        raise ApiError(504, "Timeout", message, causes=[Cause("", message, "ResourceVersionTooLarge")])
+    if text(request, "resourceVersionMatch") == "Exact" and wanted != current:
+        raise gone(f"The provided resource version is too old: {wanted}")
 
 
 def _page(
@@ -100,7 +117,8 @@ def render_object(
     elif form.name == PARTIAL:
         content = partial(obj)
     response = json_response(content, status)
-    for warning in warnings:
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.append("Warning", f'299 - "{quoted}"'.encode("ascii", "replace").decode())
+    for warning in list(warnings)[:MAX_WARNINGS]:
+        quoted = warning[:256].replace("\\", "\\\\").replace('"', '\\"')
+        printable = "".join(char if char.isascii() and char.isprintable() else "?" for char in quoted)
+        response.headers.append("Warning", f'299 - "{printable}"')
     return response

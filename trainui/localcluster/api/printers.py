@@ -101,7 +101,7 @@ PRINTERS: dict[str, list[Column]] = {
         Column("Suspended", lambda obj, now: str(bool(at(obj, "spec.suspend"))).lower()),
         AGE,
     ],
-    "TrainJob": [NAME, Column("State", c.last_condition), AGE],
+    "TrainJob": [NAME, Column("State", c.true_condition), AGE],
     "TrainingRuntime": _RUNTIME,
     "ClusterTrainingRuntime": _RUNTIME,
     "Node": [
