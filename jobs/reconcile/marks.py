@@ -1,6 +1,7 @@
 """Annotations that tie objects of the cluster to rows."""
 
 SUBMISSION_ID = "trainui.dev/submission-id"
+JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"  # label of pods
 SUBMITTED_BY = "trainui.dev/submitted-by"
 
 

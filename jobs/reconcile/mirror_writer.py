@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from jobs.models import JobEvent, MirrorObject, TrainJob
 from jobs.reconcile.adopt import row_of_trainjob
+from jobs.reconcile.marks import JOB_SET_NAME
 from jobs.reconcile.masking import mask
 from runtimes.mirror import forget_runtimes, save_runtime
 from trainui.cluster import kinds
@@ -20,7 +21,6 @@ from trainui.cluster.kinds import Kind
 from trainui.events.changes import Change
 
 log = logging.getLogger(__name__)
-JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"
 RUNTIME_KINDS = (kinds.CLUSTER_TRAINING_RUNTIME, kinds.TRAINING_RUNTIME)
 UNPLACED_LIMIT = 5_000
 Seen = tuple[Kind, str, list[Object]]

@@ -3,10 +3,15 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs.state import observe
+from django.conf import settings
+
+from jobs.reconcile.marks import JOB_SET_NAME
+from jobs.state import observe, phases
 from jobs.state.model import JobState
 from trainui.accounts.models import User
 from trainui.cluster import kinds
+from trainui.cluster.connection import connect
+from trainui.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from jobs.reconcile.reconcile import Pass
@@ -15,7 +20,26 @@ Object = dict[str, Any]
 
 
 def observed(this: "Pass", events: list[Object]) -> JobState:
-    """Return the state of the job after a pass."""
+    """Return the state of the job after a pass. A failure is judged by pods read now: watch may have seen the JobSet's end before theirs."""
+    state = _observe(this, events)
+    if state.phase == phases.FAILED and this.trainjob is not None and not this.job.finished and _read_pods(this):
+        return _observe(this, events)
+    return state
+
+
+def _read_pods(this: "Pass") -> bool:
+    """Put the job's pods as the cluster has them now in place of those that watch saw; False when there are none, or it does not answer."""
+    this.cluster = this.cluster or connect(settings.KUBECONFIG)
+    try:
+        pods, _ = this.cluster.list(kinds.POD, this.job.namespace, f"{JOB_SET_NAME}={this.name}")
+    except ClusterError:
+        return False
+    if pods:
+        this.mirror.objects[kinds.POD.key] = {pod["metadata"]["name"]: pod for pod in pods}
+    return bool(pods)
+
+
+def _observe(this: "Pass", events: list[Object]) -> JobState:
     snapshot = {
         "record": _record(this),
         "trainjob": this.trainjob,
