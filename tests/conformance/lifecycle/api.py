@@ -1,6 +1,7 @@
 """The API server as kubectl sees it: somebody else than trainui, with verdicts instead of exceptions."""
 
 import base64
+import logging
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from trainui.cluster.kinds import Kind, kind_of
 
 Json = dict[str, Any]
+logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request would bury what a failing test says
 MERGE_PATCH = "application/merge-patch+json"
 
 
