@@ -1,7 +1,5 @@
 """The job page in a real browser, served by Django's live server; the test itself raises the events of the stream."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,21 +7,12 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from jobs.models import TrainJob
+from tests.chromium import chromium
 from tests.unit.web_job.conftest import World, make_world
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 RING = """([name, subject]) => { const detail = {stream: true, subject, data: {}};
     for (const type of [name, `${name}:${subject}`])
         document.body.dispatchEvent(new CustomEvent(type, {bubbles: true, detail})); }"""
@@ -61,16 +50,10 @@ class Site:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM:
-        if os.environ.get("TRAINUI_STRICT") == "1":
-            pytest.fail("no chromium on PATH", pytrace=False)
-        pytest.skip("no chromium on PATH")
     # Playwright keeps an event loop in this thread, where Django would refuse the database.
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, chromium() as opened:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield opened
-        opened.close()
 
 
 @pytest.fixture

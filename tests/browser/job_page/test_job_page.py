@@ -23,6 +23,7 @@ def test_a_chart_takes_the_place_of_the_line_and_grows(site):
     MetricSample.objects.create(job=job, name="loss", at=timezone.now(), value=0.5)
     site.ring(page, "metrics-changed", job)
     expect(page.locator("[data-chart-said]")).to_have_text("0.5 newest")
+    expect(page.locator("[data-chart-range]")).to_have_text("from 0.5 to 2")
 
 
 def test_a_chart_is_read_with_the_keyboard(site):

@@ -1,27 +1,16 @@
 """static/js/events.js and app.js in a real browser, under the real content security policy."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.browser.ui.server import FrameServer
+from tests.chromium import chromium
 from trainui.ui import times
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LISTEN = """names => { window.got = []; for (const name of names)
     document.addEventListener(name, e => window.got.push([name, e.detail])); }"""
 HIDE = """hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
@@ -30,14 +19,8 @@ HIDE = """hidden => { Object.defineProperty(document, 'hidden', {value: hidden, 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM:
-        if os.environ.get("TRAINUI_STRICT") == "1":
-            pytest.fail("no chromium on PATH", pytrace=False)
-        pytest.skip("no chromium on PATH")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -1,20 +1,17 @@
 """static/js/logs.js in a real browser over real archives, under the content security policy."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from jobs.logs.archive import Archive
 from jobs.logs.splitter import Splitter
+from tests.chromium import chromium
 from tests.unit.logs.log_tools import BASE, served, write
 from tests.unit.logs.viewer_server import ViewerServer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 AT_END = "() => { const b = document.querySelector('[data-log-rows]'); return b.scrollHeight - b.clientHeight - b.scrollTop < 4; }"
 STILL = """() => { const at = document.querySelector('[data-log-rows]').scrollTop;
     const still = at === window.wasAt; window.wasAt = at; return still; }"""
@@ -26,14 +23,8 @@ FIRST_SEEN = """() => { const box = document.querySelector('[data-log-rows]').ge
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if not CHROMIUM:
-        if os.environ.get("TRAINUI_STRICT") == "1":
-            pytest.fail("no chromium on PATH", pytrace=False)
-        pytest.skip("no chromium on PATH")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
