@@ -24,6 +24,8 @@ def text_of(parameter: Parameter, value: Any) -> str:
         return shlex.join(str(word) for word in value)
     if parameter.type == "secretRef" and isinstance(value, dict):
         return "/".join(str(value[key]) for key in ("name", "key") if value.get(key))
+    if parameter.type == "secretRef" and isinstance(value, list | tuple):
+        return "/".join(str(part) for part in value if part)
     return str(value)
 
 
