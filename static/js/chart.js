@@ -1,7 +1,7 @@
 // Charts of metrics: the server has drawn a line already; uPlot takes its place, and new points are appended as they come.
 //
 // <div data-charts data-job="ID" data-series="…/metrics/series" data-points="…/metrics/points">
-//   <output data-chart-said> <figure data-chart="loss" tabindex="0"> <svg> … </figure> …
+//   <output data-chart-said> <figure data-chart="loss" tabindex="0"> <svg> … </figure> <span data-chart-range> …
 // A metric without a figure raises the event `new-metric` on <body>: the page then fetches its charts again.
 "use strict";
 
@@ -46,13 +46,17 @@
       this.figure = figure;
       this.name = figure.dataset.chart;
       this.said = figure.parentElement.querySelector("[data-chart-said]");
+      this.range = figure.parentElement.querySelector("[data-chart-range]");
       this.start = 0;
       this.data = [[], []];
+      this.low = Infinity;
+      this.high = -Infinity;
     }
 
     load(times, values) {
       this.start = times[0] ?? 0;
       this.data = [times.map((time) => time - this.start), [...values]];
+      this.span(values);
       if (this.plot) this.plot.setData(this.data);
       else this.draw();
     }
@@ -64,8 +68,17 @@
         if (last >= 0 && x < this.data[0][last]) continue; // a late one: it is there when the page is loaded again
         this.data[0].push(x);
         this.data[1].push(value);
+        this.span([value]);
       }
       this.plot.setData(this.data);
+    }
+
+    span(values) {
+      for (const value of values) {
+        this.low = Math.min(this.low, value);
+        this.high = Math.max(this.high, value);
+      }
+      if (this.range && this.low <= this.high) this.range.textContent = `from ${number(this.low)} to ${number(this.high)}`;
     }
 
     get full() {

@@ -76,7 +76,7 @@ def log_view(job: TrainJob, query: Mapping[str, str], nodes: Sequence[Node], wit
     selection = Selection.from_query(query)
     streams = log_streams(job)
     chosen = selection.streams(streams)
-    rows = _window(job, chosen, query) if with_rows else Window([], 0, 0, "", False)
+    rows = _window(job, chosen, query) if with_rows else window([], 0, 0)
     pods = pods_of(job)
     said = _availability(selection.nodes(nodes), chosen, pods, job.phase)
     full_url = reverse("job-log-row", args=[job.pk, "ROW"]).removesuffix("ROW")

@@ -91,7 +91,7 @@ def manifest(env: list[dict[str, Any]] | None = None, **trainer: Any) -> dict[st
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
-        "metadata": {"name": "job", "namespace": "team-nlp"},
+        "metadata": {"name": "job", "namespace": "team-nlp", "annotations": {"trainui.dev/submission-id": "x"}},
         "spec": {
             "runtimeRef": {"name": "torch-distributed", "kind": "ClusterTrainingRuntime"},
             "trainer": {"numNodes": 2, "command": ["python", "train.py"], **({"env": env} if env else {}), **trainer},

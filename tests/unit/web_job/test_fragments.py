@@ -8,7 +8,7 @@ from jobs.models import TrainJob
 from jobs.state import phases
 from tests.unit.web_job.conftest import HTMX, archive, event, sample
 
-PARTS = ("head", "actions", "state", "conditions", "metrics", "newest", "artifacts", "config", "values")
+PARTS = ("head", "actions", "state", "conditions", "metrics", "newest", "artifacts", "config", "values", "storage")
 TABS = ("/nodes", "/logs", "/metrics", "/events")
 
 

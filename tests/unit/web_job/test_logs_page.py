@@ -86,7 +86,7 @@ def test_times_are_a_link_without_javascript(world, as_user):
     plain, timed = (client.get(f"/jobs/{job.pk}/logs?rank=0{more}").content.decode() for more in ("", "&times=1"))
     assert "?rank=0&amp;times=1" in plain
     assert "log-times" not in plain.split("data-rows=")[0].split("<section")[-1]
-    assert 'class="log-viewer log-wrap log-times"' in timed
+    assert 'class="log log-wrap log-times"' in timed
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def test_the_export_names_what_it_omits(job, as_user):
     assert "Secrets are left out." in html
     assert "spec.trainer.env[0].value" in html
     assert "MAX_TOKENS" in html
+    assert "belongs to the one submission" not in html
 
 
 def test_nothing_is_said_where_nothing_is_hidden(world, as_user):
