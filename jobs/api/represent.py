@@ -3,6 +3,7 @@
 from typing import Any
 
 from jobs.models import Artifact, JobEvent, LogStream, TrainJob
+from jobs.queries.compare import Curve
 from jobs.queries.job import Series, actions_for, freshness, state_of
 from jobs.queries.lineage import successors
 from jobs.queries.removed import Removed
@@ -168,6 +169,25 @@ def series(row: Series) -> Json:
         "lowest": row.best_low,
         "highest": row.best_high,
         "points": points,
+    }
+
+
+def curve(found: Curve) -> Json:
+    """Return one metric of one job for a comparison; times are epoch seconds, relative ones count from `began`."""
+    row, job = found.series, found.job
+    return {
+        "id": str(job.pk),
+        "name": job.name,
+        "project": job.project.name,
+        "phase": job.phase,
+        "began": found.began,
+        "last": row.last if row else None,
+        "last_at": _time(row.last_at) if row else None,
+        "last_step": row.last_step if row else None,
+        "lowest": row.lowest if row else None,
+        "highest": row.highest if row else None,
+        "values": row.seen if row else 0,
+        "points": [[p.at, p.value, p.step] for p in found.points],
     }
 
 

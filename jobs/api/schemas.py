@@ -164,6 +164,15 @@ Logs = inline_serializer("LogStreams", {"items": Any_()})
 BulkResults = inline_serializer(
     "BulkResults", {"items": Any_(help_text="Per id: `status`, and `job` as it is now (of a retry the new one), or `problem`.")}
 )
+Comparison = inline_serializer(
+    "Comparison",
+    {
+        "metric": s.CharField(allow_null=True),
+        "metrics": Any_(help_text="Metrics of these jobs, and how many have each."),
+        "items": Any_(help_text="Per job: numbers of the metric, and points [epoch seconds, value, step]."),
+        "missing": s.ListField(child=s.UUIDField(), help_text="Ids of jobs that are gone, or not for the caller."),
+    },
+)
 RemovedPage = inline_serializer("RemovedTrainJobs", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
 CREATE_BODIES: dict[Any, Any] = {"application/json": BlueprintSubmission, "application/yaml": OpenApiTypes.STR}
 
