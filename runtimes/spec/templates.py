@@ -1,6 +1,8 @@
 """`{{ name }}` in the texts of a blueprint: which parameters they name, and what they become.
 
-`{{ name | sh }}` quotes the value for a shell. Nothing else is evaluated, and values are never looked into again.
+`{{ name | sh }}` quotes the value for a shell. `{{ name | literal }}` writes it so that Kubernetes hands it to the program as it is: in commands,
+arguments and variables it takes `$$` for `$` and `$(NAME)` for the value of a variable. Nothing else is evaluated, and values are never looked
+into again.
 """
 
 import re
@@ -11,7 +13,8 @@ from typing import Any
 from runtimes.spec.findings import Finding
 from runtimes.spec.schema import Keys, field_path
 
-_REFERENCE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(\|\s*sh\s*)?\}\}")
+_REFERENCE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\|\s*(sh|literal)\s*)?\}\}")
+_EXPANDED = re.compile(r"\$(?=[$(])")
 _MISSING = object()
 
 Lookup = Callable[[str], Any]
@@ -53,7 +56,9 @@ def check_references(value: Any, declared: Iterable[str], path: str) -> list[Fin
         for name in unknown_references(declared, references(text)):
             findings.append(Finding(place, "unknown_reference", f"there is no parameter {name}", {"names": [name]}))
         if "{{" in _REFERENCE.sub("", text):
-            findings.append(Finding(place, "invalid", "a template is {{ name }} or {{ name | sh }}"))
+            findings.append(
+                Finding(place, "invalid", "a template is {{ name }}, {{ name | sh }} or {{ name | literal }}")
+            )
     return findings
 
 
@@ -93,7 +98,7 @@ def _render_text(text: str, lookup: Lookup) -> Any:
     whole = _REFERENCE.fullmatch(text)
     if whole and not whole[2]:
         return _found(whole[1], lookup)
-    return _REFERENCE.sub(lambda match: _written(_found(match[1], lookup), bool(match[2])), text)
+    return _REFERENCE.sub(lambda match: _written(_found(match[1], lookup), match[2] or ""), text)
 
 
 def _found(name: str, lookup: Lookup) -> Any:
@@ -103,10 +108,11 @@ def _found(name: str, lookup: Lookup) -> Any:
     return value
 
 
-def _written(value: Any, quote: bool) -> str:
-    if isinstance(value, list):
-        return shlex.join(map(str, value)) if quote else " ".join(map(str, value))
-    return shlex.quote(as_text(value)) if quote else as_text(value)
+def _written(value: Any, how: str) -> str:
+    if how == "sh":
+        return shlex.join(map(str, value)) if isinstance(value, list) else shlex.quote(as_text(value))
+    text = " ".join(map(str, value)) if isinstance(value, list) else as_text(value)
+    return _EXPANDED.sub("$$", text) if how == "literal" else text
 
 
 def as_text(value: Any) -> str:

@@ -10,6 +10,7 @@ from runtimes.spec.fields import assign, covers, is_named_entry, parse_path
 from runtimes.spec.findings import Finding
 from runtimes.spec.parameters import bind, field_sources, located
 from runtimes.spec.templates import references, render
+from trainui.localcluster.agent.expansion import expand
 from tests.unit.spec.samples import Obj, mpi_runtime, replicated_job, runtime
 
 DOCUMENT: Obj = {
@@ -320,6 +321,12 @@ def test_templates() -> None:
         "g": 7,
     }
     assert render("{{ v }}", {"v": "{{ w }}"}.get) == "{{ w }}"
+
+
+@pytest.mark.parametrize("script", ["kill $$", "a $(date) $X ${Y} $$(Z) $$$ x$", "$$$$", "no dollar"])
+def test_a_literal_template_survives_what_kubernetes_expands(script: str) -> None:
+    written = render("{{ s | literal }}", {"s": script}.get)
+    assert expand(written, {"date": "expanded", "Z": "expanded"}) == script
 
 
 def test_paths() -> None:
