@@ -49,6 +49,7 @@ class Stack:
     """
 
     project = "team-a"
+    pod_log_bytes = 8 << 20  # small, so that endless output reaches the bound soon
 
     def __init__(self, data: Path, job_env: Path | None = None, machines: str = "", **environment: str) -> None:
         self.data = data
@@ -62,6 +63,7 @@ class Stack:
             "TRAINUI_MACHINES": machines,
             "TRAINUI_JOB_ENV": str(job_env or REPO / ".trainui" / "jobs"),
             "TRAINUI_JOB_BACKOFF_SECONDS": "1",
+            "TRAINUI_POD_LOG_MAX_BYTES": str(self.pod_log_bytes),
         }
         foreign = {
             k: v

@@ -102,7 +102,9 @@ def test_a_deleted_pod_group_is_made_again(stack: Stack) -> None:
 def test_the_hostfile_of_an_mpi_job_is_put_right(stack: Stack) -> None:
     job = stack.submit("sleep 600", name="hosts", blueprint="mpi-distributed", parameter="program")
     stack.wait(job["id"], "Running")
-    config = next(c for c in objects(stack, "configmaps") if "hostfile" in c["data"] and "hosts-node-0-0" in c["data"]["hostfile"])
+    config = next(
+        c for c in objects(stack, "configmaps") if "hostfile" in c["data"] and "hosts-node-0-0" in c["data"]["hostfile"]
+    )
     name, uid, data = config["metadata"]["name"], config["metadata"]["uid"], config["data"]
     patch(stack, "configmap", name, {"data": {"hostfile": "127.0.0.1 slots=99\n"}})
     wait_for(lambda: reads(stack, "configmaps", name, uid, "data") == data, 90, "the hostfile to be put right")
@@ -116,10 +118,16 @@ def test_a_finished_job_is_not_run_again(stack: Stack) -> None:
     job = stack.submit("echo only once", name="over", nodes=2)
     done = stack.wait(job["id"])
     assert done["phase"] == "Succeeded"
-    wait_for(lambda: not [g for g in objects(stack, "podgroups") if "over" in g["metadata"]["name"]], 90, "its pod group to go")
+    wait_for(
+        lambda: not [g for g in objects(stack, "podgroups") if "over" in g["metadata"]["name"]],
+        90,
+        "its pod group to go",
+    )
     remove(stack, "jobset", "over")
     wait_for(lambda: not pods(stack, "over"), 90, "its pods to go with it")
-    marker = stack.submit("true", name="after-over")  # whatever was to happen to the other has happened when this has ended
+    marker = stack.submit(
+        "true", name="after-over"
+    )  # whatever was to happen to the other has happened when this has ended
     stack.wait(marker["id"])
     again = stack.job(job["id"])
     assert (again["phase"], again["reason"], again["finished_at"]) == ("Succeeded", done["reason"], done["finished_at"])

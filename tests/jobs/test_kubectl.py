@@ -47,7 +47,11 @@ class Follower:
         self.output = output
         with open(output, "wb") as file:
             self.popen = subprocess.Popen(
-                [kubectl_path(), *arguments], env=stack.kube_environment(), stdout=file, stderr=file, start_new_session=True
+                [kubectl_path(), *arguments],
+                env=stack.kube_environment(),
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
 
     def await_text(self, text: str) -> str:
@@ -157,7 +161,12 @@ def test_a_name_that_kubectl_took_first_is_refused_and_that_job_runs(stack: Stac
     """Both names come at the same moment: whichever wins, the other says so, and none runs twice."""
     apply(stack, TRAINJOB.format(name="contested", namespace=stack.project, script='"echo by kubectl"'))
     with stack.client() as client:
-        body = {"project": stack.project, "blueprint": "plain-command", "name": "contested", "parameters": {"script": "echo by rest"}}
+        body = {
+            "project": stack.project,
+            "blueprint": "plain-command",
+            "name": "contested",
+            "parameters": {"script": "echo by rest"},
+        }
         answer = client.post("/api/v1/trainjobs", json=body)
     if answer.status_code == 201:  # the mirror did not know yet
         refused = stack.wait(answer.json()["id"], "Failed")

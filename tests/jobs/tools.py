@@ -67,3 +67,26 @@ def rows(stack: Stack, **query: str) -> list[Json]:
 def row(stack: Stack, name: str) -> Json | None:
     """Return the newest job of a name as the list shows it."""
     return next((job for job in rows(stack, q=name) if job["name"] == name), None)
+
+
+def submit_trainjob(stack: Stack, name: str, command: list[str], who: str = "alice", **spec: Any) -> Json:
+    """Submit a TrainJob of the plain runtime as JSON and return the job."""
+    manifest = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name, "namespace": stack.project},
+        "spec": {"runtimeRef": {"name": "plain-command"}, "trainer": {"command": command}, **spec},
+    }
+    with stack.client(who) as client:
+        answer = client.post("/api/v1/trainjobs", json=manifest)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def grace(seconds: int) -> list[Json]:
+    """Return the patch of a TrainJob that gives its pods so long to end."""
+    pod = {"spec": {"terminationGracePeriodSeconds": seconds}}
+    jobs = [{"name": "node", "template": {"spec": {"template": pod}}}]
+    return [
+        {"manager": "tests.trainui.dev/grace", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+    ]
