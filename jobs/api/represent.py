@@ -8,7 +8,6 @@ from jobs.queries.job import Series, actions_for, freshness, state_of
 from jobs.queries.lineage import successors
 from jobs.queries.removed import Removed
 from jobs.queries.storage import signs_of, storage_of
-from jobs.reconcile.retention import kept_until
 from jobs.spec.masking import mask_text, masked_value
 from trainui.accounts.models import User
 

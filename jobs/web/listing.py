@@ -38,7 +38,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "problem": problem,
         "selects": selects(person(request), chosen),
         "operable": any(row.operable for row in rows),
-        "row_query": urlencode(_row_words(chosen, rows)),
+        "row_query": urlencode(_row_words(chosen)),
         "first_page": not request.GET.get("cursor"),
         "newer_url": chosen.url(cursor=page.previous) if page.previous else "",
         "older_url": chosen.url(cursor=page.next) if page.next else "",
@@ -58,7 +58,7 @@ def row(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
         raise Http404
     if not wants_fragment(request):
         return redirect("job", job_id)
-    context = {"row": rows[0], "operable": "pick" in request.GET, "chosen": Chosen(request.GET), **_age()}
+    context = {"row": rows[0], "chosen": Chosen(request.GET), **_age()}
     return render(request, "jobs/list/_row.html", context, fragment="jobs/list/_row.html")
 
 
@@ -111,10 +111,9 @@ def _age() -> dict[str, Any]:
     return {"alive_at": alive_at, "stale": old or bool(problem), "stale_after": STALE_SECONDS}
 
 
-def _row_words(chosen: Chosen, rows: list[Row]) -> dict[str, str]:
-    """What a row that refreshes itself must know of its table: whether all are of one project, and whether rows can be chosen."""
-    words = {"project": chosen.get("project"), "pick": "1" if any(row.operable for row in rows) else ""}
-    return {name: word for name, word in words.items() if word}
+def _row_words(chosen: Chosen) -> dict[str, str]:
+    """What a row that refreshes itself must know of its table: whether all are of one project."""
+    return {"project": chosen.get("project")} if chosen.get("project") else {}
 
 
 def _newest(rows: list[Row]) -> tuple[datetime, uuid.UUID | None]:

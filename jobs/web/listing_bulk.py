@@ -14,12 +14,14 @@ from jobs.models import TrainJob
 from jobs.queries.listing import MAX_LIMIT
 from jobs.queries.newer import chosen_jobs
 from jobs.state import phases
+from jobs.web.compare import compare_url
 from jobs.web.listing_filters import Chosen
 from jobs.web.listing_rows import Row, rows_of
 from jobs.web.people import person
 from trainui.ui.htmx import render
 
 FAILURES_SHOWN = 5
+COMPARE = "compare"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ def bulk(request: HttpRequest) -> HttpResponse:
     name = request.POST.get("action", "")
     action = ACTIONS.get(name)
     jobs = chosen_jobs(person(request), _ids(request.POST.getlist("job")), MAX_LIMIT)
+    if name == COMPARE and jobs:
+        return redirect(compare_url([job.pk for job in jobs]))
     if action is None or not jobs:
         messages.info(request, "Choose jobs first, then what to do with them.")
         return redirect(back)

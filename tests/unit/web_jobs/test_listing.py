@@ -190,13 +190,13 @@ def test_a_row_refreshes_alone(world, as_user):
     assert client.get(path).url == f"/jobs/{job.pk}"
 
 
-def test_rows_of_a_viewer_cannot_be_chosen(world, as_user):
+def test_everybody_may_compare_and_only_who_may_change_jobs_is_offered_more(world, as_user):
     world.job("one")
-    html = as_user("viewer").get("/jobs").content.decode()
-    assert 'name="job"' not in html
-    assert "pick=1" not in html
-    html = as_user("colleague").get("/jobs").content.decode()
-    assert 'name="job"' not in html, "an engineer may only change own jobs"
+    for who, offered in (("viewer", False), ("colleague", False), ("owner", True)):
+        html = as_user(who).get("/jobs").content.decode()
+        assert 'name="job"' in html
+        assert 'value="compare"' in html
+        assert ('value="suspend"' in html) is offered, "an engineer may only change own jobs"
 
 
 @pytest.mark.parametrize("persona", ["stranger", "owner"])
