@@ -10,8 +10,8 @@ from runtimes.spec.fields import assign, covers, is_named_entry, parse_path
 from runtimes.spec.findings import Finding
 from runtimes.spec.parameters import bind, field_sources, located
 from runtimes.spec.templates import references, render
-from trainui.localcluster.agent.expansion import expand
 from tests.unit.spec.samples import Obj, mpi_runtime, replicated_job, runtime
+from trainui.localcluster.agent.expansion import expand
 
 DOCUMENT: Obj = {
     "card": {
