@@ -10,12 +10,12 @@ from typing import Any
 
 import uvicorn
 
-from trainui.localcluster.admission import admit
 from trainui.localcluster.api.app import Api
 from trainui.localcluster.certificates import ensure_certificate
 from trainui.localcluster.errors import ApiError
 from trainui.localcluster.folder import ClusterFolder
 from trainui.localcluster.store import Store
+from trainui.localcluster.webhooks.gate import gated
 
 log = logging.getLogger(__name__)
 EVENT_SECONDS = 3600.0
@@ -34,7 +34,7 @@ class Server:
         folder.withdraw()
         self._authority, certificate, key = ensure_certificate(folder.path)
         self.token = folder.token()
-        self.store = Store(folder.database, admit)
+        self.store = Store(folder.database, gated)
         self.api = Api(self.store, self.token, folder.pods)
         self.listener = listener
         self._controllers = controllers

@@ -1,6 +1,6 @@
 """The way of a write through defaults, schema and rules."""
 
-from trainui.localcluster.admission import core, jobs, jobsets, pods, trainer
+from trainui.localcluster.admission import core, jobs, jobsets, pods, trainer, webhooks
 from trainui.localcluster.admission.metadata import check_finalizers, check_metadata
 from trainui.localcluster.admission.rules import Defaulter, Reader, Rule, Write, required
 from trainui.localcluster.errors import Cause, invalid
@@ -27,6 +27,8 @@ RULES: dict[str, Rule] = {
     "Service": core.check_service,
     "PersistentVolumeClaim": core.check_claim,
     "PriorityClass": core.check_priority_class,
+    "MutatingWebhookConfiguration": webhooks.check_configuration,
+    "ValidatingWebhookConfiguration": webhooks.check_configuration,
     "Event": core.check_event,
     "PodGroup": core.check_pod_group,
     "Pod": pods.check_pod,

@@ -13,17 +13,19 @@ from starlette.types import Receive, Scope, Send
 
 from trainui.localcluster.api import discovery, openapi
 from trainui.localcluster.api.accept import wanted_form, wants_aggregated
-from trainui.localcluster.api.listing import json_response, list_objects, render_object
+from trainui.localcluster.api.listing import add_warnings, json_response, list_objects, render_object
 from trainui.localcluster.api.logs import pod_log
-from trainui.localcluster.api.options import flag
+from trainui.localcluster.api.options import flag, text
 from trainui.localcluster.api.target import Target, page_not_found, parse_target
 from trainui.localcluster.api.watching import watch
 from trainui.localcluster.api.writing import create, delete_collection, delete_object, patch_object, replace
-from trainui.localcluster.errors import ApiError
+from trainui.localcluster.errors import ApiError, conflict
 from trainui.localcluster.resources import groups
 from trainui.localcluster.store import Store
+from trainui.localcluster.webhooks.gate import NeedsReview, Review
 
 log = logging.getLogger(__name__)
+REVIEWS = 5  # how often a write is shown to webhooks anew, because what it changes has changed meanwhile
 HEALTH = ("/healthz", "/readyz", "/livez")
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -116,7 +118,16 @@ class Api:
         handler = _handler(request.method, target)
         if handler is None:
             raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
-        return await handler(self.store, request, target)
+        review = Review(text(request, "fieldManager"), "dryRun" in request.query_params)
+        with review.of_this_request():
+            for _ in range(REVIEWS):
+                try:
+                    response = await handler(self.store, request, target)
+                    add_warnings(response, review.warnings)
+                    return response
+                except NeedsReview as needed:
+                    await review.obtain(needed)
+        raise conflict(target.kind, target.name or "", "the object changes all the time; please try again")
 
     def _read(self, request: Request, target: Target) -> Response:
         if target.subresource == "log":

@@ -22,6 +22,7 @@ _JSON = (
     "application/strategic-merge-patch+json",
     "",
 )
+_KEPT = "trainui.localcluster.body"
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
 
 
@@ -31,7 +32,10 @@ def media_type(request: Request) -> str:
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the body. Raises ApiError 413 when it is longer than 3 MiB, without reading on."""
+    """Return the body, also a second time. Raises ApiError 413 when it is longer than 3 MiB, without reading on."""
+    kept: bytes | None = request.scope.get(_KEPT)
+    if kept is not None:
+        return kept
     too_large = ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > MAX_BODY:
@@ -42,7 +46,8 @@ async def read_body(request: Request) -> bytes:
         if size > MAX_BODY:
             raise too_large
         parts.append(part)
-    return b"".join(parts)
+    body = request.scope[_KEPT] = b"".join(parts)
+    return body
 
 
 async def read_document(request: Request) -> Any:

@@ -117,8 +117,13 @@ def render_object(
     elif form.name == PARTIAL:
         content = partial(obj)
     response = json_response(content, status)
+    add_warnings(response, warnings)
+    return response
+
+
+def add_warnings(response: Response, warnings: Iterable[str]) -> None:
+    """Add warnings to an answer, as headers."""
     for warning in list(warnings)[:MAX_WARNINGS]:
         quoted = warning[:256].replace("\\", "\\\\").replace('"', '\\"')
         printable = "".join(char if char.isascii() and char.isprintable() else "?" for char in quoted)
         response.headers.append("Warning", f'299 - "{printable}"')
-    return response

@@ -89,6 +89,7 @@ _JOB = [
     Column("Images", _containers("image"), wide=True),
 ]
 _RUNTIME = [NAME, Column("Framework", _framework), AGE]
+_WEBHOOKS = [NAME, _integer("Webhooks", lambda obj, now: len(obj.get("webhooks") or [])), AGE]
 
 PRINTERS: dict[str, list[Column]] = {
     "Pod": _POD,
@@ -144,6 +145,8 @@ PRINTERS: dict[str, list[Column]] = {
         Column("Message", plain("message", "")),
     ],
     "Lease": [NAME, Column("Holder", plain("spec.holderIdentity", "")), AGE],
+    "MutatingWebhookConfiguration": _WEBHOOKS,
+    "ValidatingWebhookConfiguration": _WEBHOOKS,
     "PriorityClass": [
         NAME,
         _integer("Value", plain("value", 0)),

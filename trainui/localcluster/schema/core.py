@@ -18,6 +18,7 @@ from trainui.localcluster.schema.types import (
     each,
     list_of,
     map_list,
+    one_of,
     set_of,
     struct,
     top,
@@ -142,6 +143,27 @@ POD_GROUP = top(
     },
     "spec",
 )
+_WEBHOOK = struct(
+    {
+        "name": STR,
+        "clientConfig": struct({**each("url caBundle", STR), "service": OPEN}),
+        "rules": list_of(
+            struct(
+                {**each("apiGroups apiVersions operations resources", list_of(STR)), "scope": STR.having(default="*")}
+            )
+        ),
+        "failurePolicy": one_of("Fail", "Ignore", default="Fail"),
+        "matchPolicy": one_of("Exact", "Equivalent", default="Equivalent"),
+        **each("namespaceSelector objectSelector", LABEL_SELECTOR),
+        "sideEffects": one_of("None", "NoneOnDryRun"),
+        "timeoutSeconds": INT32.having(minimum=1, maximum=30, default=10),
+        "admissionReviewVersions": list_of(STR, min_size=1),
+        "matchConditions": map_list(struct(each("name expression", STR), "name expression"), "name"),
+        "reinvocationPolicy": one_of("Never", "IfNeeded"),
+    },
+    "name clientConfig sideEffects admissionReviewVersions",
+)
+WEBHOOK_CONFIGURATION = top({"webhooks": map_list(_WEBHOOK, "name")})
 
 CORE: dict[str, Schema] = {
     "Namespace": NAMESPACE,
@@ -156,4 +178,6 @@ CORE: dict[str, Schema] = {
     "Lease": LEASE,
     "PriorityClass": PRIORITY_CLASS,
     "PodGroup": POD_GROUP,
+    "MutatingWebhookConfiguration": WEBHOOK_CONFIGURATION,
+    "ValidatingWebhookConfiguration": WEBHOOK_CONFIGURATION,
 }
