@@ -18,7 +18,7 @@ def removed(request: HttpRequest) -> HttpResponse:
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     page = removed_jobs(person(request), project, before)
     query = {"project": project} if project else {}
-    older = f"?{urlencode({**query, 'before': page.next})}" if page.next else ""
+    older = f"?{urlencode({**query, 'before': str(page.next)})}" if page.next else ""
     context = {
         "rows": [(job, phases.PHASES[job.phase].tone if job.phase in phases.PHASES else "") for job in page.jobs],
         "wanted": project,
