@@ -11,9 +11,9 @@ from django.utils.http import urlencode
 from trainui import problems
 
 OPEN_PREFIXES = ("/sign-in", "/static/", "/livez", "/readyz")
-# These authenticate by themselves: REST by token or session, the progress endpoints by the job's token.
-SELF_AUTHENTICATING = ("/api/", "/progress/")
-UPLOADS = "/progress/"  # artifacts are streamed and bounded by ARTIFACT_MAX_BYTES
+# These authenticate by themselves: REST by token or session, progress by the job's token, admission by the token in its address.
+SELF_AUTHENTICATING = ("/api/", "/progress/", "/admission/")
+UPLOADS = ("/progress/", "/admission/")  # these bound their bodies by themselves
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 

@@ -35,6 +35,10 @@ KUBECONFIG = env.text(
     "kubeconfig of the cluster; the local cluster writes its own.",
     shown="<data>/cluster/kubeconfig",
 )
+_LOCAL_KUBECONFIG = DATA_DIR / "cluster" / "kubeconfig"
+OWN_CLUSTER = (
+    Path(KUBECONFIG) == _LOCAL_KUBECONFIG and _LOCAL_KUBECONFIG.exists()
+)  # the local cluster of this installation
 POD_DNS = env.flag("TRAINUI_POD_DNS", False, "Whether pods resolve each other's names; the local cluster's do not.")
 REDIS_URL = env.text(
     "REDIS_URL",

@@ -18,6 +18,7 @@ urlpatterns = [
     path("", include("jobs.web.urls")),
     path("api/v1/", include("trainui.api_urls")),
     path("progress/", include("jobs.progress.urls")),
+    path("admission/", include("jobs.admission.urls")),
 ]
 if settings.DEBUG:
     urlpatterns.append(path("", include("trainui.ui.urls")))

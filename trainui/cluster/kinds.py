@@ -53,10 +53,18 @@ NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 NODE = Kind("", "v1", "Node", "nodes", namespaced=False)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+_ADMISSION = "admissionregistration.k8s.io"
+MUTATING_WEBHOOKS = Kind(
+    _ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+)
+VALIDATING_WEBHOOKS = Kind(
+    _ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+)
 
 ALL = (
     TRAIN_JOB, TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME, JOB_SET, JOB, POD, POD_GROUP, COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP,
-    CONFIG_MAP, SECRET, SERVICE, EVENT, NAMESPACE, NODE, LEASE, PERSISTENT_VOLUME_CLAIM,
+    CONFIG_MAP, SECRET, SERVICE, EVENT, NAMESPACE, NODE, LEASE, PERSISTENT_VOLUME_CLAIM, MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
 )  # fmt: skip
 _BY_NAME = {(k.api_version, k.kind): k for k in ALL}
 

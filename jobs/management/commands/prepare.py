@@ -11,10 +11,12 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection, transaction
 
 from jobs import services
+from jobs.admission.configuration import install as install_webhooks
 from runtimes.models import Runtime
 from runtimes.services import blueprint_of, load_blueprints
 from runtimes.spec.parameters import bind
 from trainui.accounts.models import Membership, Project, Role, User
+from trainui.cluster.connection import connect
 from trainui.env import BadSetting
 
 ADMIN = "admin"
@@ -39,6 +41,8 @@ class Command(BaseCommand):
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         load_blueprints()
+        if settings.OWN_CLUSTER:
+            install_webhooks(connect(settings.KUBECONFIG))
         marker = settings.DATA_DIR / "bootstrapped"
         with transaction.atomic():
             admin = self._admin()

@@ -1,0 +1,66 @@
+"""Telling a cluster to ask us: a MutatingWebhookConfiguration and a ValidatingWebhookConfiguration."""
+
+from typing import Any
+
+from django.conf import settings
+
+from jobs.admission.views import admission_token
+from trainui.cluster import kinds
+from trainui.cluster.client import FIELD_MANAGER, Cluster
+
+Obj = dict[str, Any]
+NAME = "trainui"
+SECONDS = 10
+
+
+def configurations(url: str, authority: str = "") -> list[Obj]:
+    """Return both configurations.
+
+    url: where this installation is reached. authority: its CA certificate as base64 of PEM, for an https address.
+
+    The policy is to refuse what cannot be checked, as Kubeflow's is. What we write ourselves was checked before, so it does not wait for
+    us: a submission reaches the cluster also while web is down.
+    """
+    found = []
+    for kind, what, extra in (
+        (kinds.MUTATING_WEBHOOKS, "defaults", {"reinvocationPolicy": "Never"}),
+        (kinds.VALIDATING_WEBHOOKS, "rules", {}),
+    ):
+        client = {"url": f"{url}/admission/{admission_token()}/{what}"} | ({"caBundle": authority} if authority else {})
+        hook = {
+            "name": f"{what}.trainjobs.trainui.dev",
+            "clientConfig": client,
+            "rules": [
+                {
+                    "apiGroups": [kinds.TRAIN_JOB.group],
+                    "apiVersions": [kinds.TRAIN_JOB.version],
+                    "resources": [kinds.TRAIN_JOB.plural],
+                    "operations": ["CREATE", "UPDATE"],
+                    "scope": "Namespaced",
+                }
+            ],
+            "matchConditions": [{"name": "not-by-trainui", "expression": _not_by(FIELD_MANAGER)}],
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "timeoutSeconds": SECONDS,
+        }
+        found.append(
+            {
+                "apiVersion": kind.api_version,
+                "kind": kind.kind,
+                "metadata": {"name": NAME, "labels": {"app.kubernetes.io/managed-by": NAME}},
+                "webhooks": [hook | extra],
+            }
+        )
+    return found
+
+
+def install(cluster: Cluster) -> None:
+    """Put the configurations of this installation into its local cluster. Raises ClusterError."""
+    for obj in configurations(settings.PUBLIC_URL):
+        cluster.apply(obj)
+
+
+def _not_by(manager: str) -> str:
+    return f"!has(request.options.fieldManager) || request.options.fieldManager != '{manager}'"
