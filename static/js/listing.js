@@ -52,6 +52,11 @@
   addEventListener("pageshow", count); // the browser may have kept what was checked
   count();
 
+  // What is not chosen does not clutter the address.
+  document.querySelector(".list-filters")?.addEventListener("formdata", (event) => {
+    for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+  });
+
   let afterG = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, [popover]")) return;

@@ -56,6 +56,7 @@ def manifest(name: str = "hello", **trainer: Any) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _settings(settings) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.WHITENOISE_AUTOREFRESH = True  # else it reads all collected files once per client
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
 
