@@ -99,7 +99,7 @@ def parse_env_text(text: str, path: str = "") -> tuple[list[tuple[str, str]], li
         name, equals, value = line.partition("=")
         found = list(check_entry(name, value, path)) if equals else []
         if not equals:
-            found.append(Finding(path, "missing_equals", f"line {number} has no =: write NAME=value"))
+            found.append(Finding(path, "missing_equals", "there is no =: write NAME=value"))
         elif name in seen:
             found.append(Finding(path, "duplicate_env", f"{name} is set twice", {"name": name}))
         findings += [Finding(path, f.code, f"line {number}: {f.message}", {**f.params, "line": number}) for f in found]
