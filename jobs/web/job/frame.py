@@ -16,6 +16,7 @@ from trainui.accounts.models import User
 from trainui.accounts.permissions import can
 
 STALE_SECONDS = 60
+_RUNS = (phases.RUNNING, phases.DEGRADED)
 TABS = ("overview", "nodes", "logs", "metrics", "events", "manifest")
 
 
@@ -55,6 +56,7 @@ def frame(request: HttpRequest, job: TrainJob, tab: str) -> dict[str, Any]:
         "progress": progress_of(job, timezone.now()),
         "age": age_of(job, timezone.now()),
         "archived": job.finished and not job.live,
+        "runs": job.phase in _RUNS,
         "origin_id": origin_of(_user(request), job),
     }
 
@@ -73,7 +75,7 @@ def progress_of(job: TrainJob, now: datetime) -> Progress | None:
         return Progress(100, "Done", "ok")
     if job.finished:
         return Progress(job.progress_percent, "Ended here", "error" if job.phase == phases.FAILED else "neutral")
-    if job.phase not in (phases.RUNNING, phases.DEGRADED):
+    if job.phase not in _RUNS:
         return Progress(job.progress_percent, "Last reported", "neutral")
     return Progress(job.progress_percent, _left(job, now), "active")
 

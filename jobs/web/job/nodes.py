@@ -36,6 +36,7 @@ LOOKS: dict[str, Look] = {
     "gone": Look("Ended", "neutral", "minus-circle"),
 }
 _UNKNOWN = Look("Unknown", "unknown", "question-mark-circle")
+STOPPED = "Stopped"  # `jobs.state.memory`: it ran until the job ended, and its pod went with the job
 _HELD = (phases.SUSPENDED, phases.SUSPENDING)
 
 
@@ -184,6 +185,8 @@ def _state(entry: Mapping[str, Any], phase: str, pod: str) -> str:
     state = str(entry.get("state") or "waiting")
     if state in ("running", "ready") and entry.get("reason") == "Terminating":
         return "stopping"
+    if state == "lost" and entry.get("reason") == STOPPED:
+        return "gone"
     if state == "waiting" and not entry.get("name"):
         if phase == phases.SUCCEEDED:
             return "succeeded"

@@ -53,6 +53,26 @@ def test_a_metric_that_is_new_gets_its_chart(site):
     expect(page.locator("#job-newest")).to_contain_text("accuracy")
 
 
+def test_charts_stay_when_the_job_changes_and_come_when_there_are_none(site):
+    job = site.world.job()
+    page = site.open(f"/jobs/{job.pk}/metrics")
+    expect(page.locator("#job-charts")).to_contain_text("No metrics yet")
+    TrainJob.objects.filter(pk=job.pk).update(phase=phases.SUCCEEDED)
+    site.ring(page, "job-changed", job)
+    expect(page.locator("#job-charts")).to_contain_text("The program reported none")
+    sample(job, "loss", [2.0, 1.5])
+    site.ring(page, "metrics-changed", job)
+    expect(page.locator(".uplot")).to_have_count(1)
+    page.evaluate("document.querySelector('.uplot').dataset.mark = 1")
+    MetricSample.objects.create(job=job, name="loss", at=timezone.now(), value=1.0)
+    TrainJob.objects.filter(pk=job.pk).update(sentence="Something new is said.")
+    site.ring(page, "metrics-changed", job)
+    site.ring(page, "job-changed", job)
+    expect(page.locator("#job-head")).to_contain_text("Something new is said.")
+    expect(page.locator("[data-chart-said]")).to_have_text("1 newest")
+    expect(page.locator(".uplot")).to_have_attribute("data-mark", "1")
+
+
 def test_the_first_metric_brings_the_chart_to_the_overview(site):
     job = site.world.job()
     page = site.open(f"/jobs/{job.pk}")

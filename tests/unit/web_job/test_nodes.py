@@ -23,6 +23,7 @@ def entry(rank=0, state="waiting", name=None, **more):
         (entry(state="running", name="pod-0"), phases.STARTING, [], "Not ready"),
         (entry(state="ready", name="pod-0", reason="Terminating"), phases.RESTARTING, [], "Stopping"),
         (entry(state="lost", name="pod-0"), phases.DEGRADED, [], "Lost"),
+        (entry(state="lost", name="pod-0", reason="Stopped"), phases.SUCCEEDED, [], "Ended"),
         (entry(state="never heard of"), phases.RUNNING, [], "Unknown"),
     ],
 )
