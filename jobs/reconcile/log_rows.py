@@ -20,6 +20,7 @@ from jobs.metrics.progress import note_progress
 from jobs.metrics.store import Point, keep_points
 from jobs.models import LogStream, MirrorObject, TrainJob
 from jobs.reconcile.doorbell import ring
+from jobs.state.view import View
 from trainui.cluster import kinds
 from trainui.cluster.connection import connect
 from trainui.events.changes import Change, publish
@@ -154,7 +155,7 @@ def _place(pod: dict[str, Any], container: Container) -> dict[str, Any]:
     index = annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX, ""))
     main = container.name == "node"
     job = TrainJob.objects.select_related("detail").get(pk=container.job_id)
-    rank = _rank(job, metadata.get("name", "")) if main else None
+    rank = _rank(job, pod) if main else None
     number = int(index) if str(index).isdigit() else 0
     return {
         "replicated_job": labels.get(REPLICATED_JOB, ""),
@@ -164,10 +165,11 @@ def _place(pod: dict[str, Any], container: Container) -> dict[str, Any]:
     }
 
 
-def _rank(job: TrainJob, pod: str) -> int | None:
-    """Return the rank of a pod as the job's state has it."""
-    nodes = (job.detail.state or {}).get("nodes") or []
-    return next((node["rank"] for node in nodes if node["name"] == pod), None)
+def _rank(job: TrainJob, pod: dict[str, Any]) -> int | None:
+    """Return the rank of a pod by what was built (which is stored before any pod is there): the state may not have seen it yet."""
+    record = {"name": job.name, "namespace": job.namespace, "expected": job.detail.expected.get("replicated_jobs", [])}
+    view = View({"record": record, "pods": [pod]}, timezone.now())
+    return next((slot.rank for slot in view.slots if slot.pod is not None), None)
 
 
 def _speaks_for_job(row: LogStream) -> bool:

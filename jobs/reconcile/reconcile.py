@@ -198,6 +198,11 @@ def _build(this: Pass) -> list[Object]:
     )
     this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang, "resized": resized}
     this.detail["objects_built"] = [mask(obj) for obj in wanted.objects]
+    if (
+        this.detail["expected"] != this.job.detail.expected
+    ):  # known before there is a pod: log capture asks whose rank it is
+        details = TrainJobDetail.objects.filter(pk=this.job.pk, job__lease_token=this.token)
+        details.update(expected=this.detail["expected"])
     return wanted.objects
 
 
