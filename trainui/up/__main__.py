@@ -91,6 +91,8 @@ def _manage(config: Config, *arguments: str) -> str:
         check=False,
     )
     if done.returncode:
+        if done.stdout.strip():
+            say(done.stdout.rstrip())  # the admin's password may be in it, and is said only once
         words = (done.stderr or done.stdout).strip().splitlines()[-5:]
         if words and words[-1].startswith("trainui: "):  # one clear line of ours
             raise SystemExit(words[-1])
