@@ -3,32 +3,50 @@
 import json
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import job_list, jobs
+from bench import idle, job_list, jobs, latency
 from tests.stack import Stack, running
 
-MEASUREMENTS = {"first_line": jobs.first_line, "throughput": jobs.throughput, "list": job_list.list_of_jobs}
+Lines = list[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured, on which machines; those on the same machines share an instance, in the order of the table."""
+
+    measure: Callable[[Stack], Lines]
+    machines: str = "local-0:cpu=4,memory=8Gi"
+
+
+MEASUREMENTS = {
+    "idle": Measurement(idle.idle, idle.MACHINES),
+    "latency": Measurement(latency.latency, latency.MACHINES),
+    "first_line": Measurement(jobs.first_line),
+    "throughput": Measurement(jobs.throughput),
+    "list": Measurement(job_list.list_of_jobs),
+}
 
 
 def main() -> None:
-    """Start an instance, measure, print."""
+    """Start an instance for each kind of machines, measure, print."""
     wanted = sys.argv[1:] or list(MEASUREMENTS)
     unknown = [name for name in wanted if name not in MEASUREMENTS]
     if unknown:
         sys.exit(f"bench: there is no measurement {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
-    with (
-        tempfile.TemporaryDirectory(prefix="trainui-bench-") as folder,
-        running(Path(folder) / "data", machines="local-0:cpu=4,memory=8Gi") as stack,
-    ):
-        for name in wanted:
-            for line in measure(name, stack):
-                print(json.dumps(line), flush=True)
+    for machines in dict.fromkeys(MEASUREMENTS[name].machines for name in wanted):
+        with tempfile.TemporaryDirectory(prefix="trainui-bench-") as folder:
+            measure_all([name for name in wanted if MEASUREMENTS[name].machines == machines], Path(folder), machines)
 
 
-def measure(name: str, stack: Stack) -> list[dict[str, object]]:
-    """Return the lines of one measurement."""
-    return [{"measurement": name, **line} for line in MEASUREMENTS[name](stack)]
+def measure_all(names: list[str], folder: Path, machines: str) -> None:
+    """Print the lines of some measurements of one instance."""
+    with running(folder / "data", machines=machines) as stack:
+        for name in names:
+            for line in MEASUREMENTS[name].measure(stack):
+                print(json.dumps({"measurement": name, **line}), flush=True)
 
 
 main()

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import httpx
 import psutil
 
 from tests.chaos.instance import Checker, all_up, kill_member, pod_processes
+from tests.chaos.order import POLL_SECONDS, Order
 from tests.conformance.lifecycle.api import Answer, Api
 from tests.stack import Json, Stack, wait_for
 from trainui.cluster import kinds
@@ -28,7 +28,6 @@ STILL = (*ALIVE, "Succeeded", "Failed", "Suspended", "Cancelled")
 CHILDREN = {kind.kind: kind for kind in (kinds.JOB_SET, kinds.JOB, kinds.POD_GROUP, kinds.CONFIG_MAP)}
 LOOK_SECONDS = 8.0  # how long a step waits for something to hit; it goes on without when there is nothing
 SETTLE_SECONDS = 150.0
-POLL_SECONDS = 0.25
 
 
 @dataclass
@@ -45,9 +44,11 @@ class Job:
     harmed: bool = False  # something happened after which it may fail
 
     def may_be(self) -> set[str]:
-        """Return the phases that it may have once nothing happens any more."""
+        """Return the phases that it may have once nothing happens any more; none when its record must be gone."""
         natural = {"zero": {"Succeeded"}, "three": {"Failed"}, "told": {"Succeeded"} if self.told.exists() else set()}
         ends = natural[self.program] | ({"Failed", "Succeeded"} if self.harmed else set())
+        if self.deleted:
+            return set()
         if self.cancelled:
             return ends | {"Cancelled"}
         if self.suspended:
@@ -60,8 +61,7 @@ class World:
     """Acts on the instance and remembers what it did, as a story for whoever reads a failure."""
 
     stack: Stack
-    checker: Checker
-    api: Api
+    order: Order
     client: httpx.Client
     folder: Path
     jobs: list[Job] = field(default_factory=list)
@@ -79,6 +79,11 @@ class World:
         self.story.append(text)
         with open(self.folder / "story", "a", encoding="utf-8") as file:
             file.write(f"{self.runs}: {text}\n")
+
+    @property
+    def api(self) -> Api:
+        """The cluster as kubectl sees it."""
+        return self.order.api
 
     # What people do
 
@@ -102,7 +107,7 @@ class World:
         """Suspend, resume, cancel or delete."""
         path = f"/api/v1/trainjobs/{job.id}"
         answer = self.client.delete(path) if action == "delete" else self.client.post(f"{path}/{action}", json={})
-        allowed = (202, 404) if job.deleted else (202, 409)
+        allowed = (202, 409, 404) if job.deleted else (202, 409)
         assert answer.status_code in allowed, f"{action} {job.name}: {answer.status_code} {answer.text}"
         self.tell(f"{action} {job.name}: {answer.status_code}")
         if answer.status_code != 202:
@@ -215,60 +220,25 @@ class World:
 
     def repeat_message(self, job: Job) -> None:
         """Reconcile a job twice, beside what the workers do."""
-        self.checker.ask("repeat", job=job.id, times=2)
+        self.order.checker.ask("repeat", job=job.id, times=2)
         self.tell(f"reconcile {job.name} twice")
 
     def lose_messages(self) -> None:
         """Empty the queue."""
-        self.checker.ask("lose")
+        self.order.checker.ask("lose")
         self.tell("lose all messages")
 
     # What must be so in the end
 
     def settle(self) -> None:
-        """Stop all faults, wait until nothing happens any more and see that everything is as it should be. Raises AssertionError with the story."""
+        """Stop all faults and wait until everything is as it should be. Raises AssertionError with the story."""
         for name in list(self.lost):
             self.bring_back(name)
-        deadline, before = time.monotonic() + SETTLE_SECONDS, ""
-        while True:
-            self.checker.ask("look_now")  # beat does so every ten seconds
-            found = self.checker.ask("check", namespace=PROJECT)
-            problems = [
-                *found["busy"],
-                *found["wrong"],
-                *self._phases(found["phases"]),
-                *self._processes(found["pods"]),
-            ]
-            mark = "" if problems else found["mark"]
-            if mark and mark == before:
-                return
-            before = mark
-            if time.monotonic() > deadline:
-                raise AssertionError("\n".join([*problems, f"after run {self.runs}:", *self.story]))
-            time.sleep(POLL_SECONDS)
-
-    def _phases(self, phases: dict[str, str]) -> Iterator[str]:
-        for job in self.jobs:
-            phase = phases.get(job.id, "")
-            if job.deleted and phase:
-                yield f"{job.name} was deleted and is still {phase}"
-            elif not job.deleted and phase not in job.may_be():
-                yield f"{job.name} is {phase or 'gone'}, not {' or '.join(sorted(job.may_be()))}"
-
-    def _processes(self, pods: list[Json]) -> Iterator[str]:
-        if not all_up(self.stack):
-            yield "the supervisor has not started everything again"
-        running = pod_processes(self.stack)
-        alive = {p["uid"]: p["name"] for p in pods if p["phase"] not in ("Succeeded", "Failed")}
-        others = self._pods_of_others()
-        for uid in running.keys() - alive.keys() - others:
-            yield f"processes without a pod: {uid} {running[uid]}"
-        for pod in pods:
-            if pod["phase"] == "Running" and pod["uid"] not in running:
-                yield f"a pod without a process: {pod['name']}"
-
-    def _pods_of_others(self) -> set[str]:
-        return {p["metadata"]["uid"] for p in self.api.list(kinds.POD, "") if p["metadata"]["namespace"] != PROJECT}
+        try:
+            self.order.wait({job.id: job.may_be() for job in self.jobs}, SETTLE_SECONDS)
+        except AssertionError as error:
+            names = [f"{job.id} is {job.name}" for job in self.jobs]
+            raise AssertionError("\n".join([str(error), *names, f"after run {self.runs}:", *self.story])) from None
 
     def leave(self) -> None:
         """End a run: programs are told to end and all jobs are deleted, which goes on while the next run begins."""
@@ -284,7 +254,7 @@ class World:
         """Wait until nothing is left. Raises AssertionError."""
         self.leave()
         self.settle()
-        found = self.checker.ask("check", namespace=PROJECT)
+        found = self.order.checker.ask("check", namespace=PROJECT)
         assert not found["phases"], found["phases"]
         assert not found["objects"], json.dumps(found)
 
@@ -296,11 +266,11 @@ def open_world(stack: Stack, folder: Path) -> World:
     api = Api(stack.data / "cluster" / "kubeconfig")
     wait_for(lambda: all_up(stack), 60, "all processes to run")
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROJECT}})
-    return World(stack, checker, api, stack.client(), folder)
+    return World(stack, Order(stack, checker, api, PROJECT), stack.client(), folder)
 
 
 def close_world(world: World) -> None:
     """End what `open_world` began."""
     world.client.close()
     world.api.close()
-    world.checker.close()
+    world.order.checker.close()
