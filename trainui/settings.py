@@ -5,6 +5,7 @@
 
 import os
 import secrets
+import zoneinfo
 from importlib import resources
 from pathlib import Path
 
@@ -29,6 +30,8 @@ DEBUG = env.flag(
 PUBLIC_URL = env.text(
     "TRAINUI_PUBLIC_URL", "http://127.0.0.1:8000", "Address of this installation as pods and people reach it."
 ).rstrip("/")
+if not PUBLIC_URL.startswith(("http://", "https://")):
+    raise BadSetting("TRAINUI_PUBLIC_URL", f"is {PUBLIC_URL!r}: it must begin with http:// or https://")
 KUBECONFIG = env.text(
     "TRAINUI_KUBECONFIG",
     str(DATA_DIR / "cluster" / "kubeconfig"),
@@ -80,6 +83,8 @@ ALLOWED_HOSTS = env.names(
 )
 CSRF_TRUSTED_ORIGINS = env.names("TRAINUI_TRUSTED_ORIGINS", [], "Origins (https://host) of forms behind a proxy.")
 TIME_ZONE = env.text("TRAINUI_TIME_ZONE", "UTC", "Time zone of exact times on pages.")
+if TIME_ZONE not in zoneinfo.available_timezones():
+    raise BadSetting("TRAINUI_TIME_ZONE", f"is {TIME_ZONE!r}: name a time zone such as Europe/Berlin")
 
 
 def _secret_key() -> str:
@@ -222,6 +227,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 60,
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
+    "socket_connect_timeout": 3,  # a request that rings waits no longer for a broker that is away
 }
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
 
