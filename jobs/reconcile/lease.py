@@ -14,6 +14,10 @@ JOB_LEASE = timedelta(seconds=60)  # longer than any reconcile, whose calls have
 LEADER_LEASE = timedelta(seconds=15)
 
 
+class LeaseLost(Exception):
+    """Another worker has taken the job over: what this one knows of it is old."""
+
+
 @contextmanager
 def job_lease(job_id: uuid.UUID | str) -> Iterator[uuid.UUID | None]:
     """Hold a job's lease for the block; yields its token, or None when another worker holds it."""

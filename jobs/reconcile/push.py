@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.models import TrainJob
-from jobs.reconcile.lease import guarded
+from jobs.reconcile.lease import LeaseLost, guarded
 from jobs.reconcile.marks import submission_of
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
@@ -26,11 +26,12 @@ class NameTaken(Exception):
 def push(cluster: Cluster, job: TrainJob, token: uuid.UUID, now: datetime) -> Object:
     """Create the TrainJob of a row, or recognise the one that an earlier try created, and return it.
 
-    The try is counted before the call, so that whoever comes after a crash knows that an object may be there. Raises NameTaken, ClusterError.
+    The try is counted before the call, so that whoever comes after a crash knows that an object may be there. Raises NameTaken, LeaseLost, ClusterError.
     """
     found = find_own(cluster, job) if job.attempts else None
     job.attempts += 1
-    guarded(job.pk, token, attempts=job.attempts)
+    if not guarded(job.pk, token, attempts=job.attempts):
+        raise LeaseLost
     live = found or _create(cluster, job)
     job.uid, job.pushed_at = live["metadata"]["uid"], now
     guarded(job.pk, token, uid=job.uid, pushed_at=now)

@@ -18,7 +18,7 @@ from jobs.reconcile.carry_out import Blocked, Refused, carry_out
 from jobs.reconcile.desired import NotYet, desired
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.kube_events import creation_failed
-from jobs.reconcile.lease import guarded, job_lease
+from jobs.reconcile.lease import LeaseLost, guarded, job_lease
 from jobs.reconcile.masking import mask
 from jobs.reconcile.mirror import Mirror, events_of
 from jobs.reconcile.outcome import columns, observed, status_patch
@@ -76,6 +76,8 @@ def reconcile_job(job_id: uuid.UUID | str) -> None:
         this = Pass(job, token, timezone.now(), Mirror.of(job))
         try:
             _forward(this)
+        except LeaseLost:  # nothing is made of what may be long over
+            return
         except ClusterError as error:
             _postpone(this, error)
         gone = _write(this, seen_due)
