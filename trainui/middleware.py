@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -54,6 +53,3 @@ class LoginRequiredMiddleware:
         if getattr(request, "htmx", None) or request.headers.get("HX-Request") == "true":
             return HttpResponse(status=204, headers={"HX-Redirect": target})
         return redirect(target)
-
-
-__all__ = ["BodyLimitMiddleware", "LoginRequiredMiddleware", "iscoroutinefunction", "markcoroutinefunction"]

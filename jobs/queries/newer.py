@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from jobs.models import TrainJob
 from jobs.queries.listing import Filters, matching
 from trainui.accounts.models import User
 
@@ -23,7 +24,7 @@ def newer_count(user: User, filters: Filters, at: datetime, job_id: uuid.UUID | 
     return jobs.values("pk")[:NEWER_CAP].count()
 
 
-def chosen_jobs(user: User, ids: list[uuid.UUID], limit: int) -> list:
+def chosen_jobs(user: User, ids: list[uuid.UUID], limit: int) -> list[TrainJob]:
     """Return the jobs of these ids that the user may see, newest first, at most `limit`."""
     jobs = matching(user, Filters()).filter(pk__in=ids[:limit])
     return list(jobs.select_related("owner", "project").order_by("-created_at", "-pk"))
