@@ -85,7 +85,6 @@ class World:
 @pytest.fixture(autouse=True)
 def _settings(settings: Any, tmp_path: Any) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    settings.WHITENOISE_AUTOREFRESH = True  # else it reads all collected files once per client
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
     settings.LOGS_DIR, settings.ARTIFACTS_DIR = tmp_path / "logs", tmp_path / "artifacts"
