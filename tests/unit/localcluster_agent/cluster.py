@@ -87,7 +87,11 @@ class Cluster:
         self.wait_ready()
 
     def wait_ready(self) -> None:
-        eventually(lambda: self.machine_ready("sim-0"), "the machines")
+        try:
+            eventually(lambda: self.machine_ready("sim-0"), "the machines")
+        except AssertionError as error:
+            logs = [(self.data / f"{name}.log").read_text()[-3000:] for name in ("server", "agent")]
+            raise AssertionError(f"{error}\nserver: {logs[0]}\nagent: {logs[1]}") from error
 
     def machine_ready(self, name: str) -> bool:
         node = self.api.get(f"/api/v1/nodes/{name}") or {}
