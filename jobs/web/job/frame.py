@@ -11,6 +11,7 @@ from django.utils import timezone
 from jobs.models import TrainJob
 from jobs.queries.job import actions_for, freshness, visible_job
 from jobs.services import retry_key
+from jobs.spec.masking import mask_text
 from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can
@@ -39,8 +40,10 @@ class Age:
 
 
 def find(request: HttpRequest, job_id: uuid.UUID) -> TrainJob:
-    """Return the job of an address. Raises Http404 for strangers as for a job that does not exist."""
-    return visible_job(_user(request), job_id)
+    """Return the job of an address, secrets in its sentence hidden. Raises Http404 for strangers as for a job that does not exist."""
+    job = visible_job(_user(request), job_id)
+    job.sentence = mask_text(job.sentence)  # it may quote a program or a registry; never saved from here
+    return job
 
 
 def frame(request: HttpRequest, job: TrainJob, tab: str) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def gang_of(state: Mapping[str, Any], nodes: list[Node]) -> Gang:
     return Gang(
         groups=_groups(nodes),
         tally=_tally(nodes),
-        sentence=str(gang.get("sentence") or ""),
+        sentence=mask_text(str(gang.get("sentence") or "")),
         scheduler=str(gang.get("scheduler") or ""),
         needed=int(gang.get("min") or counts.get("needed") or 0),
         expected=int(counts.get("expected") or 0),

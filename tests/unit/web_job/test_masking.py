@@ -4,10 +4,10 @@ import pytest
 
 from jobs.spec.masking import MASK
 from jobs.state import phases
-from jobs.state.model import Cause
+from jobs.state.model import Cause, GangState
 from tests.unit.web_job.conftest import HTMX, SECRET, event, manifest, state_in
 
-PAGES = ("", "/nodes", "/metrics", "/events", "/manifest")
+PAGES = ("", "/nodes", "/logs", "/metrics", "/events", "/manifest")
 ENV = [
     {"name": "HF_TOKEN", "value": "plain-words-only"},
     {"name": "DB_PASSWORD", "value": "correct-horse"},
@@ -29,7 +29,9 @@ def job(world):
     ]
     state = state_in(phases.FAILED)
     cause = Cause(1, "pod-1", "node", "node", 1, "Error", f"401 for {SECRET}")
-    made = world.job(state=state.__class__(**{**state.__dict__, "cause": cause}), manifest=given, objects=children)
+    gang = GangState("in-tree", 2, ("node",), "job", 2, 0, f"waits, says {SECRET}")
+    said = {"cause": cause, "gang": gang, "sentence": f"Failed: {SECRET} was refused."}
+    made = world.job(state=state.__class__(**{**state.__dict__, **said}), manifest=given, objects=children)
     made.detail.trainer_status = {"metrics": [{"name": "note", "value": SECRET}]}
     made.detail.save()
     event(made, "Failed", f"pull with {SECRET} was refused", "Warning")
