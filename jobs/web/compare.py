@@ -88,8 +88,8 @@ def compare(request: HttpRequest) -> HttpResponse:
         "here": asked.url(),
         "values_query": urlencode({"jobs": ",".join(str(job.pk) for job in asked.jobs), "metric": asked.metric}),
         "topics": " ".join(str(job.pk) for job in asked.jobs),
-        "triggers": ", ".join(
-            f"{name}:{job.pk} from:body throttle:2s" for job in asked.jobs if not job.finished for name in ("metrics-changed", "job-changed")
+        "paced": " ".join(
+            f"{name}:{job.pk}" for job in asked.jobs if not job.finished for name in ("metrics-changed", "job-changed")
         ),
         "most": MAX_JOBS,
     }  # fmt: skip

@@ -140,7 +140,7 @@ def test_settings_that_differ_stand_side_by_side_without_secrets(world: World, a
 def test_a_running_comparison_listens_and_a_finished_one_does_not(world: World, as_user: As) -> None:
     a, b = run(world, "a", [1.0]), run(world, "b", [1.0], phase=phases.SUCCEEDED)
     html = page(as_user("viewer"), a, b)
-    assert f"metrics-changed:{a.pk} from:body throttle:2s" in html
+    assert f'data-paced="metrics-changed:{a.pk} job-changed:{a.pk}"' in html
     assert f"metrics-changed:{b.pk}" not in html
     fragment = as_user("viewer").get(url(a, b), headers={"HX-Request": "true"})
     assert "<html" not in fragment.content.decode()
