@@ -1,9 +1,12 @@
 """Leases in the database: one holder at a time, each with a token that fences off whoever held it before."""
 
+import os
+import socket
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from django.db.models import Q
 from django.utils import timezone
@@ -38,11 +41,11 @@ def guarded(job_id: uuid.UUID, token: uuid.UUID, **columns: object) -> bool:
 
 
 class Leadership:
-    """Leadership of a named task. `renew` often; whoever stops renewing loses it after LEADER_LEASE."""
+    """Leadership of a named task. `renew` often; whoever stops renewing loses it after LEADER_LEASE, or at once when its process is seen to be gone."""
 
-    def __init__(self, name: str, holder: str) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.holder = holder
+        self.holder = f"{_processes()}:{os.getpid()}"
         self.token = uuid.uuid4()
         Lease.objects.get_or_create(name=name)
 
@@ -50,6 +53,9 @@ class Leadership:
         """Take or keep the lead; True when we have it."""
         now = now or timezone.now()
         mine_or_free = Q(token=self.token) | Q(until__isnull=True) | Q(until__lt=now)
+        holder = Lease.objects.filter(name=self.name).values_list("holder", flat=True).first() or ""
+        if _is_gone(holder):
+            mine_or_free |= Q(holder=holder)
         return bool(
             Lease.objects.filter(mine_or_free, name=self.name).update(
                 token=self.token, holder=self.holder, until=now + LEADER_LEASE
@@ -59,3 +65,18 @@ class Leadership:
     def resign(self) -> None:
         """Give the lead up at once."""
         Lease.objects.filter(name=self.name, token=self.token).update(until=None, token=None)
+
+
+def _processes() -> str:
+    """Return what tells this set of process ids from all others: the machine since it was started, and the name space of ids; "" if unknown."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()}:{boot}:{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _is_gone(holder: str) -> bool:
+    """Whether a holder is a process that we would see if it lived, and do not see."""
+    where, _, pid = holder.rpartition(":")
+    return bool(where) and where == _processes() and pid.isdigit() and not Path(f"/proc/{pid}").exists()

@@ -1,9 +1,7 @@
 """`manage.py watch`: the one process that mirrors the cluster and captures logs; leader by a lease, so a second one only stands by."""
 
 import logging
-import os
 import signal
-import socket
 import threading
 import uuid
 from typing import Any
@@ -30,7 +28,7 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        leadership = Leadership("watch", f"{socket.gethostname()}:{os.getpid()}")
+        leadership = Leadership("watch")
         while not stop.is_set() and not leadership.renew():
             stop.wait(RENEW_SECONDS)
         if not stop.is_set():
