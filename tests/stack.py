@@ -107,7 +107,7 @@ class Stack:
         done = subprocess.run(
             [sys.executable, "manage.py", "shell", "-v0", "-c", code],
             cwd=REPO,
-            env=self.environment | self._addresses(),
+            env=self.environment | self.addresses(),
             capture_output=True,
             text=True,
             check=False,
@@ -143,7 +143,7 @@ class Stack:
         }
 
     def pids(self, name: str) -> list[int]:
-        """Return the processes whose command line holds all words of `name` and that belong to this instance."""
+        """Return the processes of this instance whose command line holds `name`."""
         import psutil
 
         assert self.popen is not None
@@ -151,7 +151,7 @@ class Stack:
         found = []
         for child in children:
             with contextlib.suppress(psutil.Error):
-                if all(word in " ".join(child.cmdline()) for word in name.split()):
+                if name in " ".join(child.cmdline()):
                     found.append(child.pid)
         return found
 
@@ -218,7 +218,8 @@ class Stack:
         wait_for(there, seconds, f"“{text}” in the log")
         return log
 
-    def _addresses(self) -> dict[str, str]:
+    def addresses(self) -> dict[str, str]:
+        """Return what the supervisor adds to the environment of its processes."""
         return {
             "REDIS_URL": self.environment.get("REDIS_URL") or f"unix://{self.data}/run/broker.sock",
             "TRAINUI_PUBLIC_URL": self.url,

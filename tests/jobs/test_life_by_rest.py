@@ -1,0 +1,27 @@
+"""Recorded lives of TrainJobs (conformance/lifecycle.json) where a user of trainui does by REST what somebody did with kubectl."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.corpus import Case, cases, evaluator
+from tests.conformance.lifecycle.instance import Results, played
+from tests.conformance.lifecycle.rest import RestPlayer, is_for_users
+
+pytestmark = pytest.mark.xdist_group("lifecycle")
+MUST = evaluator()
+CASES = [case for case in cases("lifecycle.json", "conformance/lifecycle.json") if is_for_users(case)]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Results]:
+    """All chosen cases, begun beside each other; each test waits for its own."""
+    chosen = [i.callspec.params["case"] for i in request.session.items if getattr(i, "module", None) is request.module]
+    with played(tmp_path_factory.mktemp("rest"), chosen, RestPlayer) as begun:
+        yield begun
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_life_by_rest(case: Case, results: Results) -> None:
+    if differences := MUST.check(case, results[case["id"]].result()):
+        pytest.fail("\n".join(differences), pytrace=False)
