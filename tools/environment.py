@@ -49,7 +49,8 @@ def make(folder: Path, wants: list[tuple[str, list[str]]], extra: list[Path], wh
         f for package in extra for f in sorted(package.rglob("*")) if f.is_file() and "__pycache__" not in f.parts
     ]
     wanted = stamp([REQUIREMENTS / name for name, _ in wants] + sources)
-    mark = folder / "trainui-stamp"
+    # One mark for each list: `make up` and `make test` share an environment and must not undo each other's.
+    mark = folder / f"trainui-stamp-{wants[0][0].removesuffix('.txt')}"
     if mark.exists() and mark.read_text() == wanted:
         return
     say(f"Installing {what} into {os.path.relpath(folder, BASE)} (once)")
@@ -60,6 +61,7 @@ def make(folder: Path, wants: list[tuple[str, list[str]]], extra: list[Path], wh
         shutil.rmtree(folder, ignore_errors=True)
         done = subprocess.run([sys.executable, "-m", "venv", str(folder)], capture_output=True, text=True, check=False)
         if done.returncode:
+            shutil.rmtree(folder, ignore_errors=True)  # half an environment would pass for a whole one the next time
             fail(
                 "Python cannot make an environment. Install its venv module (Debian: apt install python3-venv) and run `make up` again."
             )
@@ -101,13 +103,17 @@ def main() -> None:
         )
     for name in sys.argv[1:]:
         if name == "jobs":
-            folder = Path(os.environ.get("TRAINUI_JOB_ENV") or BASE / ".trainui" / "jobs")
+            if os.environ.get("TRAINUI_JOB_ENV"):
+                continue  # somebody's own: nothing is installed into it, and nothing of it removed
+            folder = BASE / ".trainui" / "jobs"
             trainer = BASE / "docker" / "trainer"
             make(
                 folder, [("jobs.txt", []), ("jobs-data.txt", ["--no-deps"])], [trainer], "the environment of local jobs"
             )
         else:
-            make(BASE / ".venv", [(f"{name}.txt", [])], [], "trainui")
+            # Tests of MPI and of the sample need what jobs need.
+            more: list[tuple[str, list[str]]] = [("jobs.txt", [])] if name == "dev" else []
+            make(BASE / ".venv", [(f"{name}.txt", []), *more], [], "trainui")
 
 
 main()
