@@ -1,11 +1,34 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests; with TRAINUI_STRICT=1 a skip is a failure."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.stack import Stack, running
+
+STRICT = os.environ.get("TRAINUI_STRICT") == "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skipped test into a failed one where everything has to be there."""
+    return _strictly((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that skips itself."""
+    return _strictly((yield))
+
+
+def _strictly(report: Any) -> Any:
+    if STRICT and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome, report.longrepr = "failed", f"TRAINUI_STRICT=1: {said}"
+    return report
 
 
 @pytest.fixture(scope="session")
