@@ -60,6 +60,8 @@ def browser() -> Iterator[Browser]:
 def site(browser: Browser, transactional_db, live_server, settings, tmp_path) -> Iterator[Site]:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.LOGS_DIR = tmp_path / "logs"
+    settings.STATIC_ROOT = tmp_path / "static"  # what is collected in the checkout may change at any time
+    settings.STATIC_ROOT.mkdir()
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
     made = Site(live_server.url, browser, make_world(), [], [])

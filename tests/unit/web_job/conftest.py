@@ -207,6 +207,8 @@ def _settings(settings, tmp_path) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.LOGS_DIR = tmp_path / "logs"
     settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+    settings.STATIC_ROOT = tmp_path / "static"  # what is collected in the checkout may change at any time
+    settings.STATIC_ROOT.mkdir()
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
 
