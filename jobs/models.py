@@ -88,6 +88,7 @@ class TrainJob(models.Model):
             models.Index(fields=["project", "-created_at", "-id"], name="trainjob_project_list"),
             models.Index(fields=["project", "phase", "-created_at", "-id"], name="trainjob_phase_list"),
             models.Index(fields=["-created_at", "-id"], name="trainjob_list"),
+            models.Index(fields=["phase", "-created_at", "-id"], name="trainjob_phase"),  # admins see all projects
             models.Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="trainjob_due"),
             models.Index(fields=["finished_at"], condition=Q(finished_at__isnull=False), name="trainjob_finished"),
         ]
@@ -117,7 +118,9 @@ class TrainJobDetail(models.Model):
     trainer_status = models.JSONField(
         null=True, blank=True
     )  # Kubeflow's trainerStatus as last reported, by the progress endpoint
-    progress_history = models.JSONField(default=list, blank=True)  # [[epoch seconds, percent]], by whoever writes progress
+    progress_history = models.JSONField(
+        default=list, blank=True
+    )  # [[epoch seconds, percent]], by whoever writes progress
     push_error = models.JSONField(null=True, blank=True)  # {at, attempts, message}
 
     def __str__(self) -> str:
@@ -139,6 +142,7 @@ class MirrorObject(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "namespace", "name"], name="mirror_kind_namespace_name")]
+        indexes = [models.Index(fields=["uid"], name="mirror_uid")]  # of events, which name their object by it
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

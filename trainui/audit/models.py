@@ -52,6 +52,7 @@ class AuditEntry(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["project", "-at"], name="audit_project_at"),
             models.Index(fields=["object_kind", "object_id", "-at"], name="audit_object_at"),
+            models.Index(fields=["verb", "-id"], name="audit_verb"),  # the list of removed jobs
         ]
 
     def __str__(self) -> str:
