@@ -85,7 +85,7 @@ def _tail(job_id: uuid.UUID, ranks: set[int] | None, cursor: str) -> tuple[dict[
                 tail = views.tail(sources, "", ranks)
             if tail.reset:  # too much at once: the last rows stand for it
                 tail = views.Tail(views.window(sources, -1000, 1000, ranks).rows, tail.cursor, True, tail.complete)
-            return tail.as_json(), job.finished
+            return tail.as_json() | {"complete": tail.complete or not sources}, job.finished
     finally:
         connections.close_all()  # an idle stream must not hold a connection
 

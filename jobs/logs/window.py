@@ -13,7 +13,7 @@ line that has not ended, are not in the window but in the tail:
     {"cursor": "12:617300,13:617290", "reset": false, "complete": false, "rows": [{"id": "12.617284", ...}]}
 
 from `tail(sources, cursor)`. A row with an `id` that is already shown replaces it (a progress bar was redrawn), others go to the end. `reset`: too
-much is new to send (`rows` is empty); load the last window without `at`. `complete`: nothing will follow in any of the logs.
+much is new to send (`rows` is empty); load the last window without `at`. `complete`: there are logs, and nothing will follow in any.
 `rank` is null for logs without one. `cut` (only then) is the real number of characters of a row of which 10,000 are sent; `full_row` gives all.
 `note` (only then) marks a line of ours. A span is [text, CSS classes] or [text, CSS classes, link].
 """
@@ -148,7 +148,7 @@ def window(
     for position, row in enumerate(rows, start):
         row.position = position
     counted = {source.key: rows_of for source, rows_of in zip(chosen, totals, strict=True)}
-    complete = all(source.reader.complete for source in chosen)
+    complete = bool(chosen) and all(source.reader.complete for source in chosen)
     return Window(rows, start, total, _cursor(chosen, limits), counted, complete)
 
 
@@ -165,7 +165,7 @@ def tail(sources: Sequence[Source], cursor: str, ranks: Collection[int] | None =
         lines = min(known.get(source.key, 0), reader.settled_lines)
         spans.append((reader.row_map.touched_since(lines), reader.rows))
     new_cursor = _cursor(chosen, [source.reader.settled_lines for source in chosen])
-    complete = all(source.reader.complete for source in chosen)
+    complete = bool(chosen) and all(source.reader.complete for source in chosen)
     if sum(end - first for first, end in spans) > limit:
         return Tail([], new_cursor, True, complete)
     places = heapq.merge(*(_keyed_rows(chosen, at, first, end) for at, (first, end) in enumerate(spans)))
