@@ -41,9 +41,7 @@ class Retry(APIView):
             raise _wrong("Idempotency-Key", "too_long", f"An Idempotency-Key may have {MAX_KEY} characters.")
         made, there = services.retry(user, one.visible_job(user, job_id), key or None)
         headers = {"Location": f"/api/v1/trainjobs/{made.pk}"} | ({"Idempotent-Replayed": "true"} if there else {})
-        return Response(
-            job_full(user, one.visible_job(user, made.pk)), status=200 if there else 201, headers=headers
-        )
+        return Response(job_full(user, one.visible_job(user, made.pk)), status=200 if there else 201, headers=headers)
 
 
 class Keep(APIView):

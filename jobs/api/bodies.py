@@ -81,9 +81,7 @@ def _origin(request: Request, user: User) -> TrainJob | None:
         raise _wrong("clone_of", "unknown_reference", f"There is no job “{text[:50]}” that you may see.") from None
 
 
-def _from_blueprint(
-    body: dict[str, Any], key: str, user: User, origin: TrainJob | None
-) -> tuple[Project, Submission]:
+def _from_blueprint(body: dict[str, Any], key: str, user: User, origin: TrainJob | None) -> tuple[Project, Submission]:
     unknown = sorted(set(body) - BLUEPRINT_FIELDS)
     if unknown:
         raise _wrong(

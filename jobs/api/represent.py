@@ -29,7 +29,12 @@ def job_summary(job: TrainJob) -> Json:
         "reason": {"code": job.code, "tone": job.tone, "sentence": job.sentence, "since": _time(job.since)},
         "finished": job.finished,
         "nodes": {"expected": job.nodes_expected, "ready": job.nodes_ready},
-        "progress": {"percent": job.progress_percent, "eta_seconds": job.eta_seconds, "estimated": job.eta_estimated, "at": _time(job.progress_at)},
+        "progress": {
+            "percent": job.progress_percent,
+            "eta_seconds": job.eta_seconds,
+            "estimated": job.eta_estimated,
+            "at": _time(job.progress_at),
+        },
         "created_at": _time(job.created_at),
         "started_at": _time(job.started_at),
         "finished_at": _time(job.finished_at),

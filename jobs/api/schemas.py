@@ -162,7 +162,8 @@ Metrics = inline_serializer("Metrics", {"items": Any_()})
 Artifacts = inline_serializer("Artifacts", {"items": Any_()})
 Logs = inline_serializer("LogStreams", {"items": Any_()})
 BulkResults = inline_serializer(
-    "BulkResults", {"items": Any_(help_text="Per id: `status`, and `job` as it is now (of a retry the new one), or `problem`.")}
+    "BulkResults",
+    {"items": Any_(help_text="Per id: `status`, and `job` as it is now (of a retry the new one), or `problem`.")},
 )
 Comparison = inline_serializer(
     "Comparison",

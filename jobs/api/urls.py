@@ -13,9 +13,7 @@ urlpatterns = [
     path("trainjobs/removed", actions.Removed.as_view(), name="api-removed"),
     path(JOB, views.TrainJobView.as_view(), name="api-trainjob"),
     path(f"{JOB}/retry", actions.Retry.as_view(), name="api-retry"),
-    re_path(
-        r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>keep|release)$", actions.Keep.as_view(), name="api-keep"
-    ),
+    re_path(r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>keep|release)$", actions.Keep.as_view(), name="api-keep"),
     re_path(
         r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>suspend|resume|cancel)$",
         views.TrainJobAction.as_view(),
