@@ -201,5 +201,10 @@ def artifact(row: Artifact) -> Json:
     return {"name": row.name, "size": row.size, "sha256": row.sha256, "created_at": _time(row.created_at), "url": url}
 
 
+def time_text(at: Any) -> str | None:
+    """Return a time as REST says it."""
+    return _time(at)
+
+
 def _time(at: Any) -> str | None:
     return at.isoformat().replace("+00:00", "Z") if at else None

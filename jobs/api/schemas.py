@@ -174,6 +174,18 @@ Comparison = inline_serializer(
         "missing": s.ListField(child=s.UUIDField(), help_text="Ids of jobs that are gone, or not for the caller."),
     },
 )
+Cluster = inline_serializer(
+    "Cluster",
+    {
+        "local": s.BooleanField(help_text="Whether it is the embedded cluster of one machine."),
+        "machines": Any_(help_text="Per machine: state, capacity, what is held, and by which pods."),
+        "machines_not_listed": s.IntegerField(),
+        "waiting": Any_(help_text="Jobs that wait, the oldest first, and how many more there are."),
+        "kinds": Any_(help_text="Whether each kind that trainui works with is served."),
+        "gang_schedulers": s.ListField(child=s.CharField()),
+        "data_age": Any_(),
+    },
+)
 RemovedPage = inline_serializer("RemovedTrainJobs", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
 CREATE_BODIES: dict[Any, Any] = {"application/json": BlueprintSubmission, "application/yaml": OpenApiTypes.STR}
 

@@ -35,6 +35,7 @@ class Result:
     events: set[uuid.UUID] = field(default_factory=set)
     changes: list[Change] = field(default_factory=list)
     runtimes: bool = False
+    cluster: bool = False  # machines, or what they hold
 
 
 class MirrorWriter:
@@ -56,6 +57,8 @@ class MirrorWriter:
         if result.due:
             now = timezone.now()
             TrainJob.objects.filter(pk__in=result.due).update(due_at=now, observed_at=now)
+        if result.cluster:
+            result.changes.append(Change("cluster-changed", "", "cluster"))
         for job_id, project_id in TrainJob.objects.filter(pk__in=result.events).values_list("pk", "project_id"):
             result.changes.append(Change("events-changed", str(project_id), str(job_id)))
         return result
@@ -126,6 +129,7 @@ class MirrorWriter:
         MirrorObject.objects.filter(pk=row.pk).delete()
 
     def _concern(self, kind: Kind, job_id: uuid.UUID | None, result: Result) -> None:
+        result.cluster = result.cluster or kind in (kinds.NODE, kinds.POD)
         if job_id is None:
             return
         result.due.add(job_id)

@@ -2,13 +2,14 @@
 
 from django.urls import include, path
 
-from jobs.web import compare, listing, listing_bulk, removed, submit, submit_manifest
+from jobs.web import cluster, compare, listing, listing_bulk, removed, submit, submit_manifest
 
 urlpatterns = [
     path("", listing.index, name="home"),
     path("jobs", listing.index, name="jobs"),
     path("jobs/bulk", listing_bulk.bulk, name="jobs-bulk"),
     path("jobs/removed", removed.removed, name="jobs-removed"),
+    path("cluster", cluster.cluster, name="cluster"),
     path("compare", compare.compare, name="compare"),
     path("jobs/recent", listing.recent, name="jobs-recent"),
     path("jobs/row/<uuid:job_id>", listing.row, name="job-row"),

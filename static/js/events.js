@@ -7,7 +7,7 @@
 "use strict";
 
 (() => {
-  const NAMES = ["job-changed", "log-appended", "metrics-changed", "events-changed", "runtime-changed"];
+  const NAMES = ["job-changed", "log-appended", "metrics-changed", "events-changed", "runtime-changed", "cluster-changed"];
   const FIRST_DELAY = 1000;
   const LAST_DELAY = 30000;
   const address = document.body.dataset.events;

@@ -19,7 +19,8 @@ MAX_ENTRIES = 20_000
 class Change:
     """Something that open pages may want to fetch again.
 
-    name: event name in the browser (`job-changed`, `log-appended`, `metrics-changed`, `events-changed`, `runtime-changed`).
+    name: event name in the browser (`job-changed`, `log-appended`, `metrics-changed`, `events-changed`, `runtime-changed`,
+        `cluster-changed`).
     project: id of the project whose members may know; "" means everybody who is signed in.
     subject: id of the job or runtime.
     """

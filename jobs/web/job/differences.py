@@ -18,6 +18,20 @@ _RENDEZVOUS = "Pod names do not resolve: ranks meet at an address of this machin
 _MPI = ("MPI", "mpirun starts its ranks through an agent of trainui that reads the same hostfile, in place of sshd.")
 
 
+def of_local_cluster() -> list[tuple[str, str]]:
+    """Return (what, how) of everything in which the local cluster differs."""
+    return [
+        *DIFFERENCES[:1],
+        ("Rendezvous", f"{_RENDEZVOUS}, in place of pod name and 29500."),
+        *DIFFERENCES[1:],
+        _MPI,
+        (
+            "Use",
+            "It is for trying out, developing, and one trusted user on one workstation. Other clusters need no other jobs.",
+        ),
+    ]
+
+
 def differences(job: TrainJob) -> list[tuple[str, str]]:
     """Return (what, how) for a job, MPI only where it uses it."""
     port = f" ({job.port})" if job.port else ""
