@@ -7,13 +7,14 @@ from django.utils import timezone
 
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile.marks import submission_of
+from jobs.reconcile.retire import was_removed
 from jobs.state import phases
 from trainui.accounts.models import Project
 from trainui.cluster.client import Object
 
 
 def row_of_trainjob(obj: Object) -> uuid.UUID | None:
-    """Return the row's id, making the row if needed; None for a namespace that is no project.
+    """Return the row's id, making the row if needed; None for a namespace that is no project, and for a job whose record was removed.
 
     An object of a known name with another uid is another job: the older row is no longer live.
     """
@@ -21,6 +22,8 @@ def row_of_trainjob(obj: Object) -> uuid.UUID | None:
     by_uid = TrainJob.objects.filter(uid=metadata["uid"]).values_list("pk", flat=True).first()
     if by_uid:
         return by_uid
+    if was_removed(metadata["uid"]):
+        return None
     namesakes = TrainJob.objects.filter(namespace=metadata["namespace"], name=metadata["name"], live=True)
     for row in namesakes.filter(uid__isnull=True):
         if str(row.pk) == submission_of(obj):  # pushed, and the answer is still on its way to the row

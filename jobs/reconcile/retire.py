@@ -1,11 +1,13 @@
 """What is given back when a job has ended, what goes with its record, and what is remembered of it then."""
 
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from jobs.models import JobEvent, MetricSample, TrainJob
 from trainui.audit.models import AuditEntry
@@ -13,6 +15,7 @@ from trainui.audit.services import record
 
 REMOVED = "job.remove"  # the verb of entries that remember a removed job
 RETENTION = "retention"  # why, when nobody asked for it
+LATE_EVENTS = timedelta(hours=1)  # far longer than watch may lag behind
 _CHUNK = 5_000
 
 
@@ -37,8 +40,15 @@ def purge(job: TrainJob, phase: str) -> None:
         job.delete()
 
 
+def was_removed(uid: str) -> bool:
+    """Whether the record of the TrainJob with this uid was removed lately: watch may still bring events of it, which make no new record."""
+    lately = AuditEntry.objects.filter(object_kind="TrainJob", verb=REMOVED, at__gte=timezone.now() - LATE_EVENTS)
+    return lately.filter(detail__uid=uid).exists()
+
+
 def _memory(job: TrainJob, phase: str, asked: AuditEntry | None) -> dict[str, Any]:
     return {
+        "uid": job.uid,
         "phase": phase,
         "owner": job.owner.get_username() if job.owner else None,
         "runtime": job.runtime_name,
