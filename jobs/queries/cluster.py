@@ -116,7 +116,7 @@ def served_kinds() -> list[Served]:
 def machine_of(name: str, raw: Mapping[str, Any], held: Iterable[Held] = ()) -> Machine:
     """Return a machine from its Node (`spec`, `status`). Pure."""
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
-    ready = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
+    ready: Mapping[str, Any] = next((c for c in status.get("conditions") or [] if c.get("type") == "Ready"), {})
     since = _time(ready.get("lastTransitionTime"))
     state, reason = READY, ""
     if ready.get("status") == "Unknown" or not ready:
