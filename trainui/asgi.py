@@ -8,7 +8,10 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "trainui.settings")
 django_app = get_asgi_application()
 
+from trainui.body_limit import bounded  # noqa: E402  needs Django's settings
 from trainui.events.app import events  # noqa: E402  needs Django's apps
+
+pages = bounded(django_app)
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -18,4 +21,4 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "http" and scope["path"] == "/events":
         await events(scope, receive, send)
     else:
-        await django_app(scope, receive, send)
+        await pages(scope, receive, send)

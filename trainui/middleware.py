@@ -8,16 +8,16 @@ from django.shortcuts import redirect
 from django.utils.http import urlencode
 
 from trainui import problems
+from trainui.body_limit import limit_of
 
 OPEN_PREFIXES = ("/sign-in", "/static/", "/livez", "/readyz")
 # These authenticate by themselves: REST by token or session, progress by the job's token, admission by the token in its address.
 SELF_AUTHENTICATING = ("/api/", "/progress/", "/admission/")
-UPLOADS = ("/progress/", "/admission/")  # these bound their bodies by themselves
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class BodyLimitMiddleware:
-    """Answers 413 to a body over BODY_MAX_BYTES before anything parses it."""
+    """Answers 413 to a body that is larger than its address takes, by its header: `trainui.body_limit` leaves such a body unread."""
 
     sync_capable = True
     async_capable = False
@@ -26,13 +26,13 @@ class BodyLimitMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        length = request.META.get("CONTENT_LENGTH") or "0"
-        if not request.path.startswith(UPLOADS) and length.isdigit() and int(length) > settings.BODY_MAX_BYTES:
+        length, limit = request.META.get("CONTENT_LENGTH") or "0", limit_of(request.path)
+        if length.isdigit() and int(length) > limit:
             return problems.error_response(
                 request,
                 413,
                 "too_large",
-                f"The request has {int(length):,} bytes; {settings.BODY_MAX_BYTES:,} are allowed.",
+                f"The request has {int(length):,} bytes; {limit:,} are allowed.",
             )
         return self.get_response(request)
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from jobs.admission.review import defaulted, judged
+from trainui.body_limit import ADMISSION_MAX_BYTES
 from trainui.problems import error_response
 
-MAX_BYTES = 8 << 20  # an object of 3 MiB before and after the change, and some more
 Reviewer = Callable[[dict[str, Any], Any], dict[str, Any]]
 REVIEWERS: dict[str, Reviewer] = {"defaults": defaulted, "rules": judged}
 
@@ -31,9 +31,9 @@ def review(request: HttpRequest, token: str, what: str) -> HttpResponse:
         raise Http404
     if request.method != "POST":
         return error_response(request, 405, "method_not_allowed", "Only POST is answered here.")
-    raw = request.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        return error_response(request, 413, "too_large", f"A review may have {MAX_BYTES:,} bytes.")
+    raw = request.read(ADMISSION_MAX_BYTES + 1)
+    if len(raw) > ADMISSION_MAX_BYTES:
+        return error_response(request, 413, "too_large", f"A review may have {ADMISSION_MAX_BYTES:,} bytes.")
     try:
         asked = orjson.loads(raw)["request"]
         uid = asked["uid"]
