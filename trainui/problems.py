@@ -1,10 +1,12 @@
 """Failures as people and programs get them: RFC 9457 problem details under /api, a page of the same words elsewhere."""
 
 import logging
+import sys
 import uuid
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from rest_framework import exceptions
@@ -15,6 +17,11 @@ from runtimes.spec.findings import Finding
 
 log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
+DATABASE_RETRY_SECONDS = 5
+_DATABASE_WORDS = (
+    ("disk is full", "The disk of the database is full"),
+    ("locked", "The database is busy"),
+)  # of SQLite
 TITLES = {
     400: "The request cannot be understood",
     401: "Sign in first",
@@ -104,7 +111,17 @@ def _problem_of(error: Exception) -> Problem | None:
         code = error.default_code if error.default_code != "error" else "failed"
         wait = getattr(error, "wait", None)
         return Problem(error.status_code, code, str(error.detail), retry_after=int(wait) if wait else None)
-    return None
+    return _database_problem(error)
+
+
+def _database_problem(error: BaseException | None) -> Problem | None:
+    """Return what to say of a database that cannot be used now; its own words may name hosts, so they go to the log only."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+    log.error("the database cannot be used: %s", error)
+    why = next((text for word, text in _DATABASE_WORDS if word in str(error)), "The database does not answer")
+    detail = f"{why}. Nothing was changed; try again later."
+    return Problem(503, "database_unavailable", detail, retry_after=DATABASE_RETRY_SECONDS)
 
 
 def _findings(detail: Any, path: str = "") -> list[Finding]:
@@ -168,6 +185,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """handler500."""
+    if problem := _database_problem(sys.exc_info()[1]):
+        return error_response(request, problem.status, problem.code, problem.detail)
     return error_response(
         request, 500, "failed", "trainui failed at this request; its log says why. Nothing was changed by halves."
     )
