@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.jobs.job_env import make_job_env
 from tests.stack import Stack, running
 
 STRICT = os.environ.get("TRAINUI_STRICT") == "1"
@@ -34,6 +34,7 @@ def _strictly(report: Any) -> Any:
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The whole of trainui, one per test process: two machines of four CPUs."""
-    data: Path = tmp_path_factory.mktemp("stack") / "data"
-    with running(data, machines="local-0:cpu=4,memory=8Gi;local-1:cpu=4,memory=8Gi") as started:
+    folder = tmp_path_factory.mktemp("stack")
+    job_env = make_job_env(folder / "jobs")
+    with running(folder / "data", job_env, machines="local-0:cpu=4,memory=8Gi;local-1:cpu=4,memory=8Gi") as started:
         yield started

@@ -255,9 +255,9 @@ def kubectl_path() -> str:
 
 
 @contextlib.contextmanager
-def running(data: Path, **options: Any) -> Iterator[Stack]:
-    """Run an instance for a block and leave no process."""
-    stack = Stack(data, **options)
+def running(data: Path, *arguments: Any, **options: Any) -> Iterator[Stack]:
+    """Run an instance for a block and leave no process; the arguments are those of Stack."""
+    stack = Stack(data, *arguments, **options)
     try:
         yield stack.start()
     finally:
