@@ -8,7 +8,7 @@ from jobs.queries.job import Series, actions_for, freshness, state_of
 from jobs.queries.lineage import successors
 from jobs.queries.removed import Removed
 from jobs.queries.storage import signs_of, storage_of
-from jobs.spec.masking import mask_text, masked_value
+from jobs.spec.masking import mask_object, mask_text, masked_value
 from trainui.accounts.models import User
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ def job_summary(job: TrainJob) -> Json:
         "owner": job.owner.get_username() if job.owner else None,
         "runtime": {"kind": job.runtime_kind, "name": job.runtime_name},
         "phase": job.phase,
-        "reason": {"code": job.code, "tone": job.tone, "sentence": job.sentence, "since": _time(job.since)},
+        "reason": {"code": job.code, "tone": job.tone, "sentence": mask_text(job.sentence), "since": _time(job.since)},
         "finished": job.finished,
         "nodes": {"expected": job.nodes_expected, "ready": job.nodes_ready},
         "progress": {
@@ -57,7 +57,7 @@ def job_full(user: User, job: TrainJob) -> Json:
         "jobs_status": state.get("jobs_status") or [],
         "blueprint": job.detail.blueprint or None,
         "parameters": {name: masked_parameter(name, value) for name, value in job.detail.parameters.items()},
-        "trainer_status": job.detail.trainer_status,
+        "trainer_status": mask_object(job.detail.trainer_status)[0] if job.detail.trainer_status else None,
         "suspend_requested": job.desired_suspend,
         "cancel": _cancel(job),
         "actions": actions_for(user, job),
@@ -135,7 +135,7 @@ def event(row: JobEvent) -> Json:
         "id": row.pk,
         "type": row.type,
         "reason": row.reason,
-        "message": row.message,
+        "message": mask_text(row.message),
         "object": {"kind": row.object_kind, "name": row.object_name},
         "source": row.source,
         "count": row.count,

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db.models import Max, Min
 
 from jobs.models import Artifact, JobEvent, LogStream, MetricSample, MirrorObject, TrainJob, WatchState
+from jobs.spec.masking import mask_object
 from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can, require
@@ -125,8 +126,8 @@ def artifact_path(artifact: Artifact) -> Path:
 
 
 def state_of(job: TrainJob) -> dict[str, Any]:
-    """Return the last observed state as plain data (JobState.as_dict); empty before the first reconcile."""
-    return dict(job.detail.state or {})
+    """Return the last observed state as plain data (JobState.as_dict) without secrets; empty before the first reconcile."""
+    return mask_object(job.detail.state or {})[0]  # what programs and the cluster say may hold one
 
 
 def live_manifest(job: TrainJob) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from jobs.reconcile.marks import JOB_SET_NAME
+from jobs.spec.masking import mask_text
 from jobs.state import observe, phases
 from jobs.state.model import JobState
 from trainui.accounts.models import User
@@ -61,7 +62,7 @@ def columns(this: "Pass", state: JobState, live: bool) -> dict[str, Any]:
         "phase": state.phase,
         "code": state.code,
         "tone": state.tone,
-        "sentence": state.sentence,
+        "sentence": mask_text(state.sentence),
         "since": _time(state.since) or (job.since if job.phase == state.phase and job.since else this.now),
         "nodes_expected": state.counts.expected or job.nodes_expected,
         "nodes_ready": state.counts.ready,

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from jobs.models import TrainJob
+from jobs.spec.masking import mask_text
 from jobs.state import phases
 from trainui.accounts.models import User
 from trainui.accounts.permissions import can, roles_of
@@ -51,7 +52,7 @@ def rows_of(user: User, jobs: Iterable[TrainJob], roles: dict[Any, str] | None =
 
 
 def _row(user: User, job: TrainJob, roles: dict[Any, str], now: datetime) -> Row:
-    reason = "" if job.phase in _PLAIN else job.sentence
+    reason = "" if job.phase in _PLAIN else mask_text(job.sentence)
     return Row(job, middle(job.name), reason, meter_of(job, now), can(user, "operate", job, roles=roles))
 
 

@@ -44,6 +44,20 @@ def test_no_secret_on_a_tab(job, as_user, page):
     assert [value for value in HIDDEN if value in html] == []
 
 
+@pytest.mark.parametrize("path", ["", "/events", "/nodes", "/manifest", "/metrics"])
+def test_no_secret_in_an_answer(job, as_user, path):
+    answer = as_user("owner").get(f"/api/v1/trainjobs/{job.pk}{path}")
+    assert answer.status_code == 200
+    assert [value for value in HIDDEN if value in answer.content.decode()] == []
+
+
+@pytest.mark.parametrize("path", ["/jobs", "/api/v1/trainjobs", "/jobs/recent"])
+def test_no_secret_in_a_list(job, as_user, path):
+    html = as_user("owner").get(path, headers={} if path.startswith("/api") else HTMX).content.decode()
+    assert job.name in html
+    assert [value for value in HIDDEN if value in html] == []
+
+
 def test_the_overview_says_that_something_is_hidden(job, as_user):
     html = as_user("owner").get(f"/jobs/{job.pk}/parts/config", headers=HTMX).content.decode()
     assert MASK in html
