@@ -1,12 +1,12 @@
 """How large a request may be, told before Django's handler reads it: that writes every body to a temporary file before the first middleware runs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.conf import settings
 
 ADMISSION_MAX_BYTES = 8 << 20  # an object of 3 MiB before and after the change, and some more
-Message = dict[str, Any]
+Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
