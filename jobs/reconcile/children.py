@@ -55,7 +55,7 @@ def plan(
             result.applied[key] = before | {"seen": True}
             if version(observed) != before["version"]:
                 result.apply.append(obj)
-        elif before["seen"] or now - datetime.fromisoformat(before["at"]) >= UNSEEN_GRACE:
+        elif before["seen"] or not _fresh(before, now):
             result.apply.append(obj)
         else:
             result.applied[key] = before
@@ -84,7 +84,12 @@ def has_keys(mirror: Mirror, applied: Applied, now: datetime) -> bool:
         for key, entry in applied.items()
         if key.startswith(SECRET_PREFIX) and not key.endswith(PROGRESS_SUFFIX) and not entry["seen"]
     ]
-    return any(now - datetime.fromisoformat(entry["at"]) < UNSEEN_GRACE for entry in fresh)
+    return any(_fresh(entry, now) for entry in fresh)
+
+
+def _fresh(before: dict[str, Any], now: datetime) -> bool:
+    """Whether watch may not have shown yet what was applied; not when it was applied in the future, since the clock was set back."""
+    return timedelta(0) <= now - datetime.fromisoformat(before["at"]) < UNSEEN_GRACE
 
 
 def entry(obj: Object, stored: Object, now: datetime) -> dict[str, Any]:

@@ -15,18 +15,23 @@ from jobs.models import Lease, TrainJob
 
 JOB_LEASE = timedelta(seconds=60)  # longer than any reconcile, whose calls have time-outs below it
 LEADER_LEASE = timedelta(seconds=15)
+CLOCK_SLACK = timedelta(minutes=1)  # by which clocks of several machines may differ
 
 
 class LeaseLost(Exception):
     """Another worker has taken the job over: what this one knows of it is old."""
 
 
+def held(now: datetime) -> Q:
+    """Rows whose lease somebody holds. One that would last longer than a lease can was taken before the clock was set back: it is void."""
+    return Q(lease_until__isnull=False, lease_until__gte=now, lease_until__lte=now + JOB_LEASE + CLOCK_SLACK)
+
+
 @contextmanager
-def job_lease(job_id: uuid.UUID | str) -> Iterator[uuid.UUID | None]:
+def job_lease(job_id: uuid.UUID | str, now: datetime | None = None) -> Iterator[uuid.UUID | None]:
     """Hold a job's lease for the block; yields its token, or None when another worker holds it."""
-    token, now = uuid.uuid4(), timezone.now()
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
-    if not TrainJob.objects.filter(free, pk=job_id).update(lease_token=token, lease_until=now + JOB_LEASE):
+    token, now = uuid.uuid4(), now or timezone.now()
+    if not TrainJob.objects.filter(~held(now), pk=job_id).update(lease_token=token, lease_until=now + JOB_LEASE):
         yield None
         return
     try:
@@ -52,7 +57,12 @@ class Leadership:
     def renew(self, now: datetime | None = None) -> bool:
         """Take or keep the lead; True when we have it."""
         now = now or timezone.now()
-        mine_or_free = Q(token=self.token) | Q(until__isnull=True) | Q(until__lt=now)
+        mine_or_free = (
+            Q(token=self.token)
+            | Q(until__isnull=True)
+            | Q(until__lt=now)
+            | Q(until__gt=now + LEADER_LEASE + CLOCK_SLACK)
+        )
         holder = Lease.objects.filter(name=self.name).values_list("holder", flat=True).first() or ""
         if _is_gone(holder):
             mine_or_free |= Q(holder=holder)
