@@ -2,6 +2,8 @@
 
 import base64
 import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -37,15 +39,20 @@ def defaulted(request: Obj, now: datetime.datetime) -> Obj:
     return {"allowed": True, "patchType": "JSONPatch", "patch": base64.b64encode(patch).decode()}
 
 
-def judged(request: Obj, now: datetime.datetime) -> Obj:
-    """Return the response of the validating webhook. Raises ClusterError when the runtime cannot be read."""
+def judged(request: Obj, now: datetime.datetime, look_up: "Lookups | None" = None) -> Obj:
+    """Return the response of the validating webhook. Raises ClusterError when the runtime cannot be read.
+
+    look_up: what else must be known; by default it is read from the cluster and from our rows.
+    """
+    look_up = look_up or LIVE
     obj, old = request.get("object"), request.get("oldObject")
     if not _is_trainjob(request) or not isinstance(obj, dict) or dig(obj, "metadata", "deletionTimestamp"):
         return {"allowed": True}  # also what is being deleted: its finalizers must be able to go
     if old:
-        review = review_update(old, obj, _own_runtime(old) or _runtime(old), now, jobset=_jobset(old, obj))
+        runtime = look_up.kept(old) or look_up.runtime(old)
+        review = review_update(old, obj, runtime, now, jobset=look_up.jobset(old, obj))
     else:
-        review = review_create(obj, _runtime(obj), now)
+        review = review_create(obj, look_up.runtime(obj), now)
     findings = review.findings
     told = [*findings.warnings, *findings.submit_checks][:MAX_WARNINGS]
     warnings = [f"{f.path}: {f.message}" if f.path else f.message for f in told]
@@ -87,6 +94,21 @@ def _jobset(old: Obj, new: Obj) -> Obj | None:
         return connect(settings.KUBECONFIG).get(kinds.JOB_SET, old["metadata"]["namespace"], old["metadata"]["name"])
     except NotFound:
         return None
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """What the validator has to know beside the request.
+
+    runtime: the runtime that a TrainJob names. kept: its own copy of a job that is known. jobset: the live JobSet of a change (old, new).
+    """
+
+    runtime: Callable[[Obj], Obj | None]
+    kept: Callable[[Obj], Obj | None]
+    jobset: Callable[[Obj, Obj], Obj | None]
+
+
+LIVE = Lookups(_runtime, _own_runtime, _jobset)
 
 
 def _refusal(obj: Obj, errors: list[Finding]) -> Obj:

@@ -77,7 +77,6 @@ def test_what_a_form_refuses_kubectl_cannot_create(stack: Stack) -> None:
     for obj, said in ((unknown, "spec.runtimeRef"), (patched, "spec.runtimePatches[0]")):
         code, error = create(stack, obj)
         assert code != 0
-        assert "trainjobs.trainui.dev" in error
         assert said in error
     assert not {"adm-runtime", "adm-patch"} & names(stack)
 
