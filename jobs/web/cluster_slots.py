@@ -11,6 +11,7 @@ from runtimes.spec.quantities import is_byte_resource
 
 COLOURS = 8
 OTHER = "another project"
+_LETTERS, _LEAST_LETTERS = 38, 5  # across a bar, and what still says something
 MOST_SLOTS = 32  # more are drawn as one length, without lines between them
 _TONES = {
     READY: ("ok", "check-circle"),
@@ -23,7 +24,7 @@ _UNITS = ((Decimal(2**40), "TiB"), (Decimal(2**30), "GiB"), (Decimal(2**20), "Mi
 
 @dataclass(frozen=True)
 class Segment:
-    """What one pod holds of a bar, in percent of it. colour: None for jobs of other projects."""
+    """What one pod holds of a bar, in percent of it. label: as much of a name as there is room for. colour: None for jobs of other projects."""
 
     start: float
     width: float
@@ -84,6 +85,15 @@ def bars_of(machine: Machine, colours: dict[uuid.UUID, int]) -> list[Bar]:
     return [_bar(machine, name, colours) for name in shown]
 
 
+def fitted(name: str, percent: float) -> str:
+    """Return as much of a name as a segment of so many percent has room for on the narrowest card; "" for too little of it."""
+    room = int(percent * _LETTERS / 100) - 1
+    if len(name) <= room:
+        return name
+    head = (room - 1) // 2  # runs of one series differ at the end
+    return f"{name[:head]}…{name[-(room - 1 - head) :]}" if room >= _LEAST_LETTERS else ""
+
+
 def amount(value: Decimal, resource: str) -> str:
     """Say an amount: `1.5`, `12 GiB`."""
     if is_byte_resource(resource):
@@ -124,7 +134,8 @@ def _bar(machine: Machine, resource: str, colours: dict[uuid.UUID, int]) -> Bar:
         said = f"{amount(wanted, resource)} {word_of(resource)}"
         title = f"{name}, {held.pod}: {said}" if held.job else f"{name}: {said}"
         colour = colours[held.job.pk] if held.job else None
-        segments.append(Segment(_percent(place, whole), _percent(wanted, whole), name, title, held.job, colour))
+        width = _percent(wanted, whole)
+        segments.append(Segment(_percent(place, whole), width, fitted(name, width), title, held.job, colour))
         place += wanted
     slots = int(whole) if whole == int(whole) and not is_byte_resource(resource) and 1 < whole <= MOST_SLOTS else 0
     lines = [_percent(Decimal(n), whole) for n in range(1, slots)]

@@ -14,7 +14,7 @@ from jobs.models import MirrorObject, TrainJob, WatchState
 from jobs.queries.cluster import CORDONED, NOT_READY, READY, SILENT, Held, Machine, amounts_of, machine_of
 from jobs.reconcile.mirror_writer import MirrorWriter
 from jobs.state import phases
-from jobs.web.cluster_slots import amount, bars_of, cards_of, word_of
+from jobs.web.cluster_slots import amount, bars_of, cards_of, fitted, word_of
 from tests.unit.life.conftest import World
 from trainui.cluster import kinds
 
@@ -235,6 +235,14 @@ def test_a_job_has_one_colour_everywhere_and_jobs_of_others_none() -> None:
     assert [s.colour for s in first.bars[0].segments] == [0, 1, 2, 3, 4, 5, 6, 7, 0]
     assert [(h.colour, h.pods) for h in second.holders] == [(3, 1), (None, 1)]
     assert [s.colour for s in second.bars[0].segments] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "percent", "label"),
+    [("llama", 100, "llama"), ("llama", 15.8, "llama"), ("llama3-8b-sft", 25, "lla…-sft"), ("llama3-8b-sft", 12.5, ""), ("a", 6, "a"), ("a", 2, "")],
+)  # fmt: skip
+def test_names_are_cut_to_the_room_of_a_slot(name: str, percent: float, label: str) -> None:
+    assert fitted(name, percent) == label
 
 
 @pytest.mark.parametrize(
