@@ -184,7 +184,8 @@ def _create(
 ) -> HttpResponse:
     key = submission_key(nonce, [("runtime", str(sheet.row)), *form.hidden()])
     try:
-        job, there = services.submit(person(request), project, _submission(sheet, form, key))
+        submission = replace(_submission(sheet, form, key), origin=copy.job if copy else None)
+        job, there = services.submit(person(request), project, submission)
     except Problem as problem:
         form.add_findings(located(sheet.blueprint, problem.findings))
         if not problem.findings:

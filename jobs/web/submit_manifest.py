@@ -106,7 +106,8 @@ def _create(
 ) -> HttpResponse:
     key = submission_key(nonce, _hidden(form, project))
     try:
-        job, there = services.submit(person(request), project, Submission(manifest, key))
+        submission = Submission(manifest, key, origin=copy.job if copy else None)
+        job, there = services.submit(person(request), project, submission)
     except Problem as problem:
         form.add_findings(problem.findings)
         if not problem.findings:
