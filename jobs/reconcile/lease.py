@@ -72,6 +72,10 @@ class Leadership:
             )
         )
 
+    def held(self) -> bool:
+        """Whether the lead is still ours; inside a transaction it stays so until that ends."""
+        return Lease.objects.filter(name=self.name, token=self.token).exists()
+
     def resign(self) -> None:
         """Give the lead up at once."""
         Lease.objects.filter(name=self.name, token=self.token).update(until=None, token=None)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Case, DateTimeField, F, Value, When
 from django.utils import timezone
 
@@ -19,6 +20,7 @@ from jobs.reconcile.desired import NotYet, desired
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.kube_events import creation_failed
 from jobs.reconcile.lease import LeaseLost, guarded, job_lease
+from jobs.reconcile.marks import submission_of
 from jobs.reconcile.masking import mask
 from jobs.reconcile.mirror import Mirror, events_of
 from jobs.reconcile.outcome import columns, observed, status_patch
@@ -114,18 +116,23 @@ def _bring_in(this: Pass) -> bool:
     job = this.job
     if job.finished:
         return False
+    if job.cancel_requested_at and not job.attempts:
+        return False
     this.cluster = connect(settings.KUBECONFIG)
     try:
-        if job.cancel_requested_at:
-            found = find_own(this.cluster, job) if job.attempts else None
-            if found is None:
-                return False
+        # Watch may have seen what a lost answer left in the cluster, even if it ended and went since.
+        found = _mirrored_own(this) or (find_own(this.cluster, job) if job.cancel_requested_at else None)
+        if found is not None:
             job.uid = found["metadata"]["uid"]
             guarded(job.pk, this.token, uid=job.uid)
             this.trainjob = found
+        elif job.cancel_requested_at:
+            return False
         else:
             this.trainjob = push(this.cluster, job, this.token, this.now)
     except NameTaken as error:
+        if job.cancel_requested_at:
+            return False
         this.findings = [
             Finding("metadata.name", "name_taken", f"{error}: choose another name, or delete that one first.")
         ]
@@ -135,6 +142,11 @@ def _bring_in(this: Pass) -> bool:
         this.findings = _findings(error)
         return False
     return True
+
+
+def _mirrored_own(this: Pass) -> Object | None:
+    mirrored = this.mirror.one(kinds.TRAIN_JOB, this.job.name)
+    return mirrored if mirrored is not None and submission_of(mirrored) == str(this.job.pk) else None
 
 
 def _read(this: Pass) -> Object | None:
@@ -163,10 +175,13 @@ def _apply_suspend(this: Pass) -> None:
             here.filter(desired_suspend=None).update(suspended_by=None)
         return
     if bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
-        this.cluster = this.cluster or connect(settings.KUBECONFIG)
-        this.trainjob = this.cluster.merge_patch(
-            kinds.TRAIN_JOB, this.job.namespace, this.name, {"spec": {"suspend": wanted}}
-        )
+        live = _read(this)  # not the mirror: another job may have the name by now
+        if live is None or live["metadata"]["uid"] != this.job.uid:
+            this.trainjob = live
+            return
+        patch = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"]}, "spec": {"suspend": wanted}}
+        assert this.cluster is not None
+        this.trainjob = this.cluster.merge_patch(kinds.TRAIN_JOB, this.job.namespace, this.name, patch)
     # Services write this column; it is taken back only while it still says what was just done.
     here.filter(desired_suspend=wanted).update(desired_suspend=None)
 
@@ -303,10 +318,12 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
     if not this.trouble and job.detail.push_error:
         this.detail["push_error"] = None
     state = observed(this, events_of(job))
-    if this.trainjob is not None:
+    if this.trainjob is not None and this.trainjob["metadata"]["uid"] == job.uid:
         _write_status(this, state)
     gone = state.finished and (this.trainjob is None or this.trainjob["metadata"]["uid"] != job.uid)
     if gone and job.delete_requested_at:
+        if not guarded(job.pk, this.token, due_at=F("due_at")):
+            return False
         retire.purge(job, state.phase)
         _publish(this, state)
         return True
@@ -315,9 +332,12 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
     # A change that came while we worked has moved `due_at`: it stays due.
     unmoved = {"due_at": seen_due} if seen_due else {"due_at__isnull": True}
     due = Case(When(**unmoved, then=Value(recheck, output_field=DateTimeField())), default=F("due_at"))
-    if guarded(job.pk, this.token, due_at=due, **derived):
-        this.detail["state"] = state.as_dict()
-        TrainJobDetail.objects.filter(pk=job.pk).update(**this.detail)
+    this.detail["state"] = state.as_dict()
+    with transaction.atomic():
+        ours = guarded(job.pk, this.token, due_at=due, **derived)
+        if ours:
+            TrainJobDetail.objects.filter(pk=job.pk).update(**this.detail)
+    if ours:
         if gone or state.finished:
             retire.release(job)
         if (
@@ -334,11 +354,15 @@ def _write_status(this: Pass, state: JobState) -> None:
     elsewhere = this.trainjob["spec"].get("managedBy") == MULTIKUEUE
     if patch is None or elsewhere or this.trainjob["metadata"].get("deletionTimestamp"):
         return
+    # A stale mirror must not write onto a newer state, or onto another job of that name.
+    patch["metadata"] = {"resourceVersion": this.trainjob["metadata"]["resourceVersion"]}
     try:
         this.cluster = this.cluster or connect(settings.KUBECONFIG)
         this.cluster.merge_patch(kinds.TRAIN_JOB, this.job.namespace, this.name, patch, subresource="status")
     except NotFound:
         return
+    except Conflict:
+        this.look_again(this.now + timedelta(seconds=FIRST_RETRY_SECONDS))
     except ClusterError as error:
         _postpone(this, error)
 

@@ -96,14 +96,22 @@ class MirrorSink:
 class Writer(threading.Thread):
     """Empties the queue into the database; the only writer of the mirror.
 
-    pods_changed: called after each batch with the ids of jobs whose pods changed (log capture listens).
+    pods_changed: called after each batch with the ids of jobs whose pods changed (log capture listens). leads: asked inside each
+    transaction whether this process still leads: one that was paused must not write old objects over the next leader's.
     """
 
-    def __init__(self, sink: MirrorSink, stop: threading.Event, pods_changed: Callable[[set[uuid.UUID]], None]) -> None:
+    def __init__(
+        self,
+        sink: MirrorSink,
+        stop: threading.Event,
+        pods_changed: Callable[[set[uuid.UUID]], None],
+        leads: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(name="mirror-writer", daemon=True)
         self.sink = sink
         self.stop = stop
         self.pods_changed = pods_changed
+        self.leads = leads
         self.writer = MirrorWriter()
 
     def run(self) -> None:
@@ -152,6 +160,9 @@ class Writer(threading.Thread):
 
     def _write(self, batch: list[Seen]) -> None:
         with transaction.atomic():
+            if not self.leads():
+                self.stop.set()
+                return
             result = self.writer.write([(s.kind, s.type, s.objects) for s in batch if s.type != "ALIVE"])
             self._note_life(batch)
         for job_id in result.due:

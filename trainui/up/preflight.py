@@ -16,6 +16,18 @@ from trainui.localcluster.agent.machines import MachineError, parse_machines
 from trainui.up.config import Config
 
 NEEDED_BYTES = 500 << 20
+# Everything that a data folder of ours may hold; a folder with anything else is not removed.
+OURS = {
+    "artifacts",
+    "bootstrapped",
+    "cluster",
+    "logs",
+    "run",
+    "secret-key",
+    "trainui.sqlite3",
+    "trainui.sqlite3-shm",
+    "trainui.sqlite3-wal",
+}
 
 
 class CannotStart(SystemExit):
@@ -126,5 +138,16 @@ def check_port(config: Config) -> None:
 
 
 def start_over(data: Path) -> None:
-    """Remove all local data (FRESH=1); the caller holds no lock on it yet."""
-    shutil.rmtree(data, ignore_errors=True)
+    """Remove all local data (FRESH=1). Raises CannotStart for a folder that is not one of ours, and when something cannot be removed."""
+    strangers = sorted(path.name for path in data.iterdir() if path.name not in OURS)
+    if strangers:
+        raise CannotStart(
+            f"FRESH=1 would remove {data}, which holds more than trainui's data ({', '.join(strangers[:3])}). "
+            "Remove what is yours, or name another folder: TRAINUI_DATA_DIR=/path"
+        )
+    try:
+        shutil.rmtree(data)
+    except OSError as error:
+        raise CannotStart(
+            f"FRESH=1: {error.filename or data} cannot be removed ({error.strerror}). Remove it by hand."
+        ) from None

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         def pods_changed(job_ids: set[uuid.UUID]) -> None:
             follow(captures, job_ids)
 
-        writer = Writer(sink, stop, pods_changed)
+        writer = Writer(sink, stop, pods_changed, leadership.held)
         source = Selected(settings.KUBECONFIG)
         threads = [
             threading.Thread(target=Reflector(source, kind, sink, stop).run, name=f"watch-{kind.plural}", daemon=True)
