@@ -1,5 +1,6 @@
 """Pages of retry, keep, storage and removed jobs."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -138,3 +139,18 @@ def test_pages_of_removed_jobs(world: World, as_user: As) -> None:
     assert "run-02" not in html
     assert "run-02" in second
     assert "run-03" not in second
+
+
+def test_a_copy_made_by_the_form_is_linked(world: World, as_user: As) -> None:
+    origin, client = world.job("first", phases.SUCCEEDED), as_user("owner")
+    html = page(client, f"/submit/manifest?clone={origin.pk}")
+    nonce = re.search(r'name="key" value="([^"]+)"', html)[1]  # type: ignore[index]
+    text = json.dumps(world.manifest("second"))
+    form = {"project": world.project.name, "text": text, "key": nonce, "clone": str(origin.pk)}
+    review = client.post("/submit/manifest", form | {"step": "review"}).content.decode()
+    assert f'name="clone" value="{origin.pk}"' in review
+    answer = client.post("/submit/manifest", form | {"step": "create"})
+    made = TrainJob.objects.get(name="second")
+    assert answer["Location"] == f"/jobs/{made.pk}"
+    assert (made.origin, made.origin_relation) == (origin, "clone")
+    assert f'href="/jobs/{origin.pk}"' in page(client, f"/jobs/{made.pk}")
