@@ -1,17 +1,14 @@
 """kubectl and REST are two doors to the same jobs."""
 
 import json
-import os
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.jobs.tools import act, objects, pods, row, rows, submissions
-from tests.stack import Json, Stack, kubectl_path, wait_for
+from tests.jobs.tools import Follower, act, objects, pods, row, rows, submissions
+from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.xdist_group("stack")
 
@@ -38,30 +35,6 @@ def export(stack: Stack, job_id: str) -> Json:
 def apply(stack: Stack, manifest: Json | str) -> str:
     text = manifest if isinstance(manifest, str) else yaml.safe_dump(manifest)
     return stack.kubectl("apply", "-f", "-", stdin=text).strip()
-
-
-class Follower:
-    """A kubectl command that goes on printing."""
-
-    def __init__(self, stack: Stack, output: Path, *arguments: str) -> None:
-        self.output = output
-        with open(output, "wb") as file:
-            self.popen = subprocess.Popen(
-                [kubectl_path(), *arguments],
-                env=stack.kube_environment(),
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-
-    def await_text(self, text: str) -> str:
-        wait_for(lambda: text in self.output.read_text(), 90, f"kubectl to print “{text}”")
-        return self.output.read_text()
-
-    def end(self) -> None:
-        if self.popen.poll() is None:
-            os.killpg(self.popen.pid, signal.SIGKILL)
-        self.popen.wait()
 
 
 @pytest.fixture

@@ -2,11 +2,15 @@
 
 import contextlib
 import json
+import os
+import signal
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-from tests.stack import Json, Stack, wait_for
+from tests.stack import Json, Stack, kubectl_path, wait_for
 
 POD_TAG = "TRAINUI_POD_UID"  # the node agent's mark in the environment of everything a pod starts
 SUBMISSION_ID = "trainui.dev/submission-id"
@@ -90,3 +94,27 @@ def grace(seconds: int) -> list[Json]:
     return [
         {"manager": "tests.trainui.dev/grace", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
     ]
+
+
+class Follower:
+    """A kubectl command that goes on printing."""
+
+    def __init__(self, stack: Stack, output: Path, *arguments: str) -> None:
+        self.output = output
+        with open(output, "wb") as file:
+            self.popen = subprocess.Popen(
+                [kubectl_path(), *arguments],
+                env=stack.kube_environment(),
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    def await_text(self, text: str) -> str:
+        wait_for(lambda: text in self.output.read_text(), 90, f"kubectl to print “{text}”")
+        return self.output.read_text()
+
+    def end(self) -> None:
+        if self.popen.poll() is None:
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.popen.wait()
