@@ -1,7 +1,9 @@
 """`manage.py prepare`: everything an installation needs before its processes start. Running it again changes nothing."""
 
+import fcntl
 import os
 import secrets
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -39,7 +41,7 @@ class Command(BaseCommand):
         """Create what is missing and say what people must know."""
         self._connect()
         call_command("migrate", interactive=False, verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
+        self._static_files()
         load_blueprints()
         if settings.OWN_CLUSTER:
             install_webhooks(connect(settings.KUBECONFIG))
@@ -59,6 +61,14 @@ class Command(BaseCommand):
         except (DatabaseError, ImproperlyConfigured) as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise BadSetting("DATABASE_URL", f"names a database that does not answer: {said}") from None
+
+    def _static_files(self) -> None:
+        """Collect static files; one at a time, because instances of one checkout share the folder and replace each other's files."""
+        folder = Path(settings.STATIC_ROOT)
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            call_command("collectstatic", interactive=False, verbosity=0)
 
     def _admin(self) -> User:
         admin = User.objects.filter(is_superuser=True).order_by("pk").first()
