@@ -105,10 +105,7 @@ def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     manifest, runtime, findings = check(project, submission.manifest)
     objects: list[Manifest] = []
     if runtime is not None and not findings.errors:
-        try:
-            objects = builders.build(manifest, runtime, capabilities())
-        except builders.BuildError as error:
-            findings.errors.extend(error.findings)
+        objects = builders.build(manifest, runtime, capabilities())
     name = manifest.get("metadata", {}).get("name", "")
     if name and TrainJob.objects.filter(namespace=project.namespace, name=name, live=True).exists():
         findings.submit_checks.append(_name_taken(name, project))
@@ -142,6 +139,11 @@ def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | No
         TypeError, AttributeError, KeyError
     ):  # of another shape than a TrainJob: the findings say where
         manifest = default_trainjob(manifest, timezone.now())
+    if runtime is not None and not findings.errors:  # what a build finds would end the job later
+        try:
+            builders.build(manifest, runtime, capabilities())
+        except builders.BuildError as error:
+            findings.errors.extend(error.findings)
     return manifest, runtime, findings
 
 
