@@ -19,6 +19,9 @@ up: env  ## Start trainui on this machine; Ctrl-C stops it (PORT=8001, FRESH=1)
 test: env-dev  ## Run all tests
 	@$(PY) -m pytest -n auto --dist loadgroup
 
+test-all: env-dev  ## Run all tests, with 200 runs of chaos and 200 jobs under kills for ten minutes
+	@TRAINUI_LONG=1 $(PY) -m pytest -n auto --dist loadgroup
+
 lint: env-dev  ## Format check, lint, types, import contracts, templates, dependencies
 	@$(PY) tools/lint.py
 
@@ -31,4 +34,4 @@ bench: env-dev  ## Measure ratios, one JSON line each
 lock:  ## Pin all requirements anew, with hashes
 	@sh tools/lock.sh
 
-.PHONY: help env env-dev up test lint conformance bench lock
+.PHONY: help env env-dev up test test-all lint conformance bench lock

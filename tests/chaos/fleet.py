@@ -161,7 +161,7 @@ def twice_or_not_at_all(plan: Plan) -> Iterator[str]:
         yield f"{plan.name}: more than once: {notes}"
 
 
-def log_faults(plan: Plan, logs: list[Json], text_of: dict[int, str]) -> Iterator[str]:
+def log_faults(plan: Plan, logs: list[tuple[Json, str]]) -> Iterator[str]:
     """Say what is wrong with the archived logs of a job: every pod has its lines, each once and in order; those that succeeded have all.
 
     A pod of a failed job may be deleted before anybody could read its log, as on Kubernetes.
@@ -169,8 +169,7 @@ def log_faults(plan: Plan, logs: list[Json], text_of: dict[int, str]) -> Iterato
     notes = plan.notes.read_text().splitlines() if plan.notes.exists() else []
     ended = {line.split()[2] for line in notes if line.startswith("end")}
     whole: set[str] = set()
-    for log in logs:
-        text = text_of[log["id"]]
+    for log, text in logs:
         numbers = [int(n) for n in re.findall(r"^line (\d+)$", text, re.MULTILINE)]
         if numbers != list(range(len(numbers))):
             yield f"{plan.name}: lines of {log['pod']} are {numbers}"
@@ -180,5 +179,5 @@ def log_faults(plan: Plan, logs: list[Json], text_of: dict[int, str]) -> Iterato
             whole.add(found.group(1))
     missing = ended - whole
     if missing if plan.may_be == {"Succeeded"} else ended and not whole:
-        told = [(log["pod"], log["lines"], log["problem"]) for log in logs]
+        told = [(log["pod"], log["lines"], log["problem"]) for log, _ in logs]
         yield f"{plan.name}: not all lines of pods {missing} are archived: {told}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from tests.stack import REPO, Json, Stack
+from tests.stack import REPO, Json, Stack, wait_for
 
 MEMBERS = {  # by what only their command line has
     "web": "trainui.asgi:application",
@@ -68,6 +68,17 @@ def _pods_on_disk(stack: Stack) -> set[str]:
     with contextlib.suppress(FileNotFoundError):
         return set(os.listdir(stack.data / "cluster" / "pods"))
     return set()
+
+
+def archived_logs(stack: Stack, job_id: str) -> list[tuple[Json, str]]:
+    """Return the archived logs of a job and their text, once all are complete."""
+    path = f"/api/v1/trainjobs/{job_id}/logs"
+    with stack.client() as client:
+        wait_for(
+            lambda: all(log["complete"] for log in client.get(path).json()["items"]), 90, "the logs to be complete"
+        )
+        logs = client.get(path).json()["items"]
+        return [(log, client.get(f"{path}/download", params={"stream": log["id"]}).text) for log in logs]
 
 
 class Checker:

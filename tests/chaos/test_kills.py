@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.fleet import Killer, People, Plan, log_faults, plans, twice_or_not_at_all
-from tests.chaos.instance import Checker, all_up
+from tests.chaos.instance import Checker, all_up, archived_logs
 from tests.chaos.order import Order
 from tests.conformance.lifecycle.api import Api
 from tests.jobs.tools import objects
@@ -55,7 +55,11 @@ def test_jobs_survive_kills_of_every_process(stack: Stack, tmp_path: Path, capsy
     with capsys.disabled():
         print(f"kills: {dict(killer.killed)}")
     _check_lost(stack, fleet)
-    faults = [fault for plan in fleet for fault in (*twice_or_not_at_all(plan), *_log_faults(stack, plan))]
+    faults = [
+        fault
+        for plan in fleet
+        for fault in (*twice_or_not_at_all(plan), *log_faults(plan, archived_logs(stack, plan.id)))
+    ]
     assert not faults, "\n".join(faults)
 
 
@@ -66,14 +70,3 @@ def _check_lost(stack: Stack, fleet: list[Plan]) -> None:
     assert sorted((row["name"], row["id"]) for row in rows) == sorted((plan.name, plan.id) for plan in fleet)
     marks = [o["metadata"]["annotations"][SUBMISSION] for o in objects(stack, "trainjobs", namespace=PROJECT)]
     assert sorted(marks) == sorted(plan.id for plan in fleet if plan.kind != "cancelled")
-
-
-def _log_faults(stack: Stack, plan: Plan) -> list[str]:
-    with stack.client() as client:
-        path = f"/api/v1/trainjobs/{plan.id}/logs"
-        wait_for(
-            lambda: all(log["complete"] for log in client.get(path).json()["items"]), 60, f"the logs of {plan.name}"
-        )
-        logs = client.get(path).json()["items"]
-        texts = {log["id"]: client.get(f"{path}/download", params={"stream": log["id"]}).text for log in logs}
-    return list(log_faults(plan, logs, texts))
