@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from jobs.models import MetricSample, MetricSeries, TrainJob
 from jobs.queries.job_page import main_metric
 from trainui.accounts.models import User
@@ -93,10 +95,11 @@ def curves_of(jobs: Sequence[TrainJob], metric: str, most: int = MAX_POINTS) -> 
 
 def comparable(user: User, beside: Sequence[TrainJob]) -> list[TrainJob]:
     """Return the newest jobs with metrics that may be added to a comparison."""
-    jobs = TrainJob.objects.filter(series__isnull=False).exclude(pk__in=[job.pk for job in beside])
+    measured = Exists(MetricSeries.objects.filter(job=OuterRef("pk")))
+    jobs = TrainJob.objects.filter(measured).exclude(pk__in=[job.pk for job in beside])
     if not user.is_superuser:
         jobs = jobs.filter(project_id__in=list(visible_projects(user).values_list("pk", flat=True)))
-    return list(jobs.distinct().select_related("project").order_by("-created_at", "-pk")[:OFFERED])
+    return list(jobs.select_related("project").order_by("-created_at", "-pk")[:OFFERED])
 
 
 def began_at(job: TrainJob, first: datetime | None = None) -> float:

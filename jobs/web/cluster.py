@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from jobs.queries.cluster import CORDONED, READY, Cluster, cluster_of, is_local, total
 from jobs.queries.job import freshness
 from jobs.reconcile.capabilities import capabilities
+from jobs.spec.masking import mask_text
 from jobs.web.cluster_slots import amount, cards_of, word_of
 from jobs.web.job.differences import of_local_cluster
 from jobs.web.job.frame import STALE_SECONDS
@@ -45,6 +46,7 @@ def cluster(request: HttpRequest) -> HttpResponse:
         "cards": cards_of(found.machines),
         "sums": sums_of(found),
         "ready": sum(1 for machine in found.machines if machine.state == READY),
+        "waiting": [(job, mask_text(job.sentence)) for job in found.waiting],
         "waits": len(found.waiting) + found.more_waiting + found.others,
         "local": is_local(),
         "differences": of_local_cluster() if is_local() else [],

@@ -18,6 +18,8 @@ from jobs.web.compare import compare_url
 from jobs.web.listing_filters import Chosen
 from jobs.web.listing_rows import Row, rows_of
 from jobs.web.people import person
+from trainui.accounts.models import User
+from trainui.accounts.permissions import can, roles_of
 from trainui.ui.htmx import render
 
 FAILURES_SHOWN = 5
@@ -38,6 +40,7 @@ class Action:
 ACTIONS = {
     phases.SUSPEND: Action("Suspend", "They give their machines back and wait until somebody resumes them.", "being suspended", "pause", "primary"),
     phases.RESUME: Action("Resume", "They are queued again and start from their last checkpoint, if they keep any.", "being resumed", "play", "primary"),
+    phases.RETRY: Action("Run again", "Each is submitted once more as a new job, with the same manifest and parameters.", "submitted again", "arrow-path", "primary"),
     phases.CANCEL: Action("Cancel", "They end and leave the cluster. Their logs, metrics and events stay.", "being cancelled", "x-circle"),
     phases.DELETE: Action("Delete", "They go for good, with logs, metrics and artifacts. What still runs is cancelled first.", "being deleted", "trash"),
 }  # fmt: skip
@@ -59,12 +62,13 @@ def bulk(request: HttpRequest) -> HttpResponse:
         _do(request, name, action, jobs)
         return redirect(back)
     rows = rows_of(person(request), jobs)
-    fit = [row for row in rows if row.operable and phases.allows(row.job.phase, name)]
+    may = may_do(person(request), name, rows)
+    fit = [row for row in rows if row.job.pk in may and phases.allows(row.job.phase, name)]
     context = {
         "name": name,
         "action": action,
         "fit": fit,
-        "unfit": [(row, _why(row)) for row in rows if row not in fit],
+        "unfit": [(row, _why(row, may)) for row in rows if row not in fit],
         "chosen": Chosen(request.POST),
         "jobs_url": reverse("jobs"),
         "back": back,
@@ -84,8 +88,16 @@ def _do(request: HttpRequest, name: str, action: Action, jobs: list[TrainJob]) -
         messages.error(request, f"{len(failed) - FAILURES_SHOWN} more could not be changed.")
 
 
-def _why(row: Row) -> str:
-    return f"It is {row.job.phase.lower()}." if row.operable else "Your role does not allow it for this job."
+def may_do(user: User, action: str, rows: list[Row]) -> set[uuid.UUID]:
+    """Return the jobs for which the role of a user allows an action: whoever may submit in its project may run a job again."""
+    if action != phases.RETRY:
+        return {row.job.pk for row in rows if row.operable}
+    roles = roles_of(user)
+    return {row.job.pk for row in rows if can(user, "submit", row.job.project, roles=roles)}
+
+
+def _why(row: Row, may: set[uuid.UUID]) -> str:
+    return f"It is {row.job.phase.lower()}." if row.job.pk in may else "Your role does not allow it for this job."
 
 
 def _ids(texts: list[str]) -> list[uuid.UUID]:

@@ -53,6 +53,8 @@ def rows_of(user: User, jobs: Iterable[TrainJob], roles: dict[Any, str] | None =
 
 def _row(user: User, job: TrainJob, roles: dict[Any, str], now: datetime) -> Row:
     reason = "" if job.phase in _PLAIN else mask_text(job.sentence)
+    if job.stalled_since and not job.finished:
+        reason = "No sign of life; it may hang."
     return Row(job, middle(job.name), reason, meter_of(job, now), can(user, "operate", job, roles=roles))
 
 
