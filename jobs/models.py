@@ -51,6 +51,9 @@ class TrainJob(models.Model):
     # lease of reconcile
     lease_token = models.UUIDField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
+    lease_holder = models.CharField(
+        max_length=200, blank=True, default=""
+    )  # the process, so that it is seen when it is gone
 
     # by reconcile, guarded by the lease
     pushed_at = models.DateTimeField(null=True, blank=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from jobs.models import Lease, TrainJob
@@ -31,13 +31,21 @@ def held(now: datetime) -> Q:
 def job_lease(job_id: uuid.UUID | str, now: datetime | None = None) -> Iterator[uuid.UUID | None]:
     """Hold a job's lease for the block; yields its token, or None when another worker holds it."""
     token, now = uuid.uuid4(), now or timezone.now()
-    if not TrainJob.objects.filter(~held(now), pk=job_id).update(lease_token=token, lease_until=now + JOB_LEASE):
+    ours = {"lease_token": token, "lease_until": now + JOB_LEASE, "lease_holder": this_process()}
+    row = TrainJob.objects.filter(pk=job_id)
+    if not row.filter(~held(now)).update(**ours) and not row.filter(of_the_gone(row)).update(**ours):
         yield None
         return
     try:
         yield token
     finally:
-        TrainJob.objects.filter(pk=job_id, lease_token=token).update(lease_token=None, lease_until=None)
+        row.filter(lease_token=token).update(lease_token=None, lease_until=None, lease_holder="")
+
+
+def of_the_gone(rows: QuerySet[TrainJob]) -> Q:
+    """Those of some rows whose lease is held by a process that was killed: nobody has to wait until it runs out."""
+    holders = rows.exclude(lease_holder="").values_list("lease_holder", flat=True).distinct()
+    return Q(lease_holder__in=[holder for holder in holders if _is_gone(holder)])
 
 
 def guarded(job_id: uuid.UUID, token: uuid.UUID, **columns: object) -> bool:
@@ -50,7 +58,7 @@ class Leadership:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.holder = f"{_processes()}:{os.getpid()}"
+        self.holder = this_process()
         self.token = uuid.uuid4()
         Lease.objects.get_or_create(name=name)
 
@@ -79,6 +87,11 @@ class Leadership:
     def resign(self) -> None:
         """Give the lead up at once."""
         Lease.objects.filter(name=self.name, token=self.token).update(until=None, token=None)
+
+
+def this_process() -> str:
+    """Return a name of this process that only processes beside it understand."""
+    return f"{_processes()}:{os.getpid()}"
 
 
 def _processes() -> str:

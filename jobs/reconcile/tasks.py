@@ -9,7 +9,7 @@ from django.utils import timezone
 from jobs.models import TrainJob
 from jobs.reconcile import retention
 from jobs.reconcile.doorbell import ring
-from jobs.reconcile.lease import CLOCK_SLACK, held
+from jobs.reconcile.lease import CLOCK_SLACK, held, of_the_gone
 from jobs.reconcile.reconcile import reconcile_job
 
 log = logging.getLogger(__name__)
@@ -27,19 +27,16 @@ def reconcile(job_id: str) -> None:
 
 @shared_task(name="jobs.reconcile.tasks.sweep")
 def sweep() -> None:
-    """Ring for every job that is due and that nobody holds: finds what a lost message left.
+    """Ring for every job that is due and that nobody alive holds: finds what a lost message left.
 
     A job that was last reconciled, or made, in the future is due: the clock was set back, and its times mean nothing.
     """
     now = timezone.now()
     set_back = Q(reconciled_at__gt=now + CLOCK_SLACK) | Q(reconciled_at__isnull=True, created_at__gt=now + CLOCK_SLACK)
-    due = (
-        TrainJob.objects.filter(Q(due_at__lte=now) | Q(set_back, due_at__isnull=False))
-        .exclude(held(now))
-        .order_by("due_at")
-        .values_list("pk", flat=True)
-    )
-    for job_id in due[:SWEEP_BATCH]:
+    due = TrainJob.objects.filter(Q(due_at__lte=now) | Q(set_back, due_at__isnull=False))
+    left = of_the_gone(TrainJob.objects.filter(held(now)))
+    free = due.filter(~held(now) | left).order_by("due_at").values_list("pk", flat=True)
+    for job_id in free[:SWEEP_BATCH]:
         ring(job_id)
 
 
