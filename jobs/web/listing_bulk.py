@@ -40,7 +40,7 @@ class Action:
 ACTIONS = {
     phases.SUSPEND: Action("Suspend", "They give their machines back and wait until somebody resumes them.", "being suspended", "pause", "primary"),
     phases.RESUME: Action("Resume", "They are queued again and start from their last checkpoint, if they keep any.", "being resumed", "play", "primary"),
-    phases.RETRY: Action("Run again", "Each is submitted once more as a new job, with the same manifest and parameters.", "submitted again", "arrow-path", "primary"),
+    phases.RETRY: Action("Run again", "Each is submitted once more as a new job, as it was.", "submitted again", "arrow-path", "primary"),
     phases.CANCEL: Action("Cancel", "They end and leave the cluster. Their logs, metrics and events stay.", "being cancelled", "x-circle"),
     phases.DELETE: Action("Delete", "They go for good, with logs, metrics and artifacts. What still runs is cancelled first.", "being deleted", "trash"),
 }  # fmt: skip
