@@ -15,6 +15,7 @@ from trainui.up.processes import STOP_ORDER, Process
 
 READY_SECONDS = 90.0
 POLL_SECONDS = 0.05
+STEADY_SECONDS = 20.0  # a process that ran so long was not broken: when it ends it is started again at once
 LOG_MAX_BYTES = 10 << 20
 CHILD = str(Path(__file__).with_name("child.py"))
 
@@ -71,7 +72,7 @@ class Supervisor:
             return
         code = entry.popen.poll()
         if code is None:
-            if now - entry.started > 60:
+            if now - entry.started > STEADY_SECONDS:
                 entry.crashes = 0
             return
         pause = min(10.0, 0.2 * 2**entry.crashes)
