@@ -154,3 +154,19 @@ def test_a_copy_made_by_the_form_is_linked(world: World, as_user: As) -> None:
     assert answer["Location"] == f"/jobs/{made.pk}"
     assert (made.origin, made.origin_relation) == (origin, "clone")
     assert f'href="/jobs/{origin.pk}"' in page(client, f"/jobs/{made.pk}")
+
+
+def test_many_run_again_from_the_list_by_whoever_may_submit(world: World, as_user: As) -> None:
+    failed, runs = world.job("broken", phases.FAILED), world.job("runs")
+    data = {"action": "retry", "job": [str(failed.pk), str(runs.pk)]}
+    text = words(as_user("mate").post("/jobs/bulk", data).content.decode())
+    assert "Run again 1 job?" in text
+    assert "It is running." in text
+    as_user("mate").post("/jobs/bulk", data | {"confirmed": "1", "job": [str(failed.pk)]})
+    assert TrainJob.objects.get(origin=failed).owner == world.users["mate"]
+    assert "Your role does not allow it" in words(as_user("viewer").post("/jobs/bulk", data).content.decode())
+
+
+def test_the_list_says_that_a_job_is_silent(world: World, as_user: As) -> None:
+    world.job(stalled_since=timezone.now())
+    assert "No sign of life" in page(as_user("viewer"), "/jobs")
