@@ -1,7 +1,9 @@
 """Reading what is submitted: a TrainJob as JSON or YAML, or a blueprint's name and parameters; always into one Submission."""
 
 import uuid
-from typing import Any, cast
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 from django.http import Http404
 from rest_framework.parsers import BaseParser
@@ -49,7 +51,7 @@ class TextYamlParser(ManifestParser):
 def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
     """Return where a submission goes and what it is. Raises Problem 422 with a pointer to what is wrong."""
     try:
-        body = read_document(cast("bytes", request.data))  # as ManifestParser leaves it
+        body = read_document(_bytes_of(request))
         if not (isinstance(body, dict) and "blueprint" in body):
             body = check_manifest(body)
     except (ReadError, ManifestError) as error:
@@ -68,6 +70,12 @@ def read_submission(request: Request, user: User) -> tuple[Project, Submission]:
             "metadata.namespace", "required", "Say which project it goes to: metadata.namespace, or ?project=NAME."
         )
     return project_named(user, str(name), "metadata.namespace"), Submission(body, key or None, origin=origin)
+
+
+def _bytes_of(request: Request) -> bytes:
+    """Return the body as ManifestParser leaves it; one without a Content-Length (chunked) is no body to REST framework."""
+    data = request.data
+    return data if isinstance(data, bytes) else bytes(request._request.body)
 
 
 def _origin(request: Request, user: User) -> TrainJob | None:
@@ -106,6 +114,14 @@ def _from_blueprint(body: dict[str, Any], key: str, user: User, origin: TrainJob
     if findings.refused:
         raise Problem(422, "invalid", findings.refused[0].message, findings.refused)
     return project, Submission(manifest, key or None, blueprint=row.name, parameters=values, origin=origin)
+
+
+def as_sent(submission: Submission, findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings at the fields of the body that was sent: one made of parameters has `name` and `project`, and no metadata."""
+    if not submission.blueprint:
+        return list(findings)
+    names = {"metadata.name": "name", "metadata.namespace": "project"}
+    return [replace(f, path=names.get(f.path, f.path)) for f in findings]
 
 
 def project_named(user: User, name: str, field: str) -> Project:

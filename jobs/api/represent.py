@@ -1,5 +1,6 @@
 """TrainJobs and what belongs to them as JSON of the REST API."""
 
+import shlex
 from typing import Any
 
 from jobs.models import Artifact, JobEvent, LogStream, TrainJob
@@ -8,7 +9,7 @@ from jobs.queries.job import Series, actions_for, freshness, state_of
 from jobs.queries.lineage import successors
 from jobs.queries.removed import Removed
 from jobs.queries.storage import signs_of, storage_of
-from jobs.spec.masking import mask_object, mask_text, masked_value
+from jobs.spec.masking import MASK, is_secret, mask_arguments, mask_object, mask_text
 from trainui.accounts.models import User
 
 Json = dict[str, Any]
@@ -80,9 +81,35 @@ def job_full(user: User, job: TrainJob) -> Json:
 
 
 def masked_parameter(name: str, value: Any) -> Any:
-    """Return a parameter's value as it may be shown: secrets in names, and in texts such as `TOKEN=...`, are hidden."""
-    shown = masked_value(name, value)
-    return mask_text(shown) if isinstance(shown, str) else shown
+    """Return a parameter's value as it may be shown, in every form in which it may be given: maps, lists, pairs, lines, command lines."""
+    if isinstance(value, dict):
+        if isinstance(value.get("name"), str) and "value" in value:
+            return value | {"value": masked_parameter(value["name"], value["value"])}
+        return {key: masked_parameter(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        if len(value) == 2 and isinstance(value[0], str) and is_secret(value[0], value[1]):
+            return [value[0], MASK]
+        return [masked_parameter(name, item) for item in mask_arguments(list(value))]
+    return _masked_text(name, value) if isinstance(value, str) else value
+
+
+def _masked_text(name: str, text: str) -> str:
+    if is_secret(name, text):
+        return MASK
+    lines = []
+    for line in text.split("\n"):
+        variable, equals, value = line.partition("=")
+        lines.append(f"{variable}={MASK}" if equals and is_secret(variable.strip(), value) else _masked_words(line))
+    return mask_text("\n".join(lines))
+
+
+def _masked_words(line: str) -> str:
+    try:
+        words = shlex.split(line)
+    except ValueError:  # no command line
+        return line
+    shown = mask_arguments(words)
+    return shlex.join(shown) if shown != words else line
 
 
 def _origin(job: TrainJob) -> Json | None:

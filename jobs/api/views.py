@@ -12,12 +12,13 @@ from rest_framework.views import APIView
 
 from jobs import services
 from jobs.api import schemas
-from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, read_submission
+from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, as_sent, read_submission
 from jobs.api.represent import artifact, event, job_full, job_summary, series
 from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
+from runtimes.spec.findings import Finding
 from trainui.api import AnyAccept, StrictJSONParser, caller, whole_number
 from trainui.problems import Problem
 
@@ -85,8 +86,12 @@ class TrainJobs(APIView):
         """Submit a job: blueprint and parameters, a TrainJob as JSON, or as YAML."""
         project, submission = read_submission(request, caller(request))
         if request.query_params.get("dry_run", "") in ("1", "true", "All", "server"):
-            return Response(_dry_run(services.dry_run(caller(request), project, submission)))
-        job, replayed = services.submit(caller(request), project, submission)
+            return Response(_dry_run(services.dry_run(caller(request), project, submission), submission))
+        try:
+            job, replayed = services.submit(caller(request), project, submission)
+        except Problem as problem:
+            problem.findings = as_sent(submission, problem.findings)
+            raise
         job = one.visible_job(caller(request), job.pk)
         headers = {"Location": f"/api/v1/trainjobs/{job.pk}"} | ({"Idempotent-Replayed": "true"} if replayed else {})
         return Response(job_full(caller(request), job), status=200 if replayed else 201, headers=headers)
@@ -202,9 +207,10 @@ class Manifest(APIView):
         return response
 
 
-def _dry_run(result: services.DryRun) -> dict[str, Any]:
-    def findings(rows: Any) -> list[dict[str, Any]]:
-        return [{"pointer": f.pointer, "field": f.path, "code": f.code, "detail": f.message} for f in rows]
+def _dry_run(result: services.DryRun, submission: services.Submission) -> dict[str, Any]:
+    def findings(rows: list[Finding]) -> list[dict[str, Any]]:
+        placed = as_sent(submission, rows)
+        return [{"pointer": f.pointer, "field": f.path, "code": f.code, "detail": f.message} for f in placed]
 
     return {
         "accepted": not result.findings.refused,

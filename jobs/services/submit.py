@@ -105,7 +105,8 @@ def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     manifest, runtime, findings = check(project, submission.manifest)
     objects: list[Manifest] = []
     if runtime is not None and not findings.errors:
-        objects = builders.build(manifest, runtime, capabilities())
+        with contextlib.suppress(builders.BuildError):  # it finds what the submit checks say in other words
+            objects = builders.build(manifest, runtime, capabilities())
     name = manifest.get("metadata", {}).get("name", "")
     if name and TrainJob.objects.filter(namespace=project.namespace, name=name, live=True).exists():
         findings.submit_checks.append(_name_taken(name, project))
@@ -139,7 +140,7 @@ def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | No
         TypeError, AttributeError, KeyError
     ):  # of another shape than a TrainJob: the findings say where
         manifest = default_trainjob(manifest, timezone.now())
-    if runtime is not None and not findings.errors:  # what a build finds would end the job later
+    if runtime is not None and not findings.refused:  # what a build finds would end the job later
         try:
             builders.build(manifest, runtime, capabilities())
         except builders.BuildError as error:
