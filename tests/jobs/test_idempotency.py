@@ -82,7 +82,7 @@ def test_a_key_stands_for_its_content(stack: Stack) -> None:
     for key in ("key-other", ""):
         taken = post(stack, "mine", key)
         assert (taken.status_code, taken.json()["code"]) == (409, "name_taken")
-        assert taken.json()["errors"][0]["pointer"] == "/metadata/name"
+        assert taken.json()["errors"][0]["pointer"] == "/name"
     assert stack.wait(job["id"])["phase"] == "Succeeded"
     assert [r["id"] for r in rows(stack, q="mine")] == [job["id"]]
 
