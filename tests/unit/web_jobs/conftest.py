@@ -3,8 +3,8 @@
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from runtimes.services import load_blueprints
 from trainui.accounts.models import Membership, Project, User
 
 HTMX = {"HX-Request": "true"}
-START = timezone.now().replace(microsecond=0)
 
 
 @dataclass
@@ -28,13 +27,15 @@ class World:
     team: Project
     other: Project
     users: dict[str, User]
+    # Of this world, not of the module: a test may run many minutes after it was imported.
+    start: datetime = field(default_factory=lambda: timezone.now().replace(microsecond=0))
 
     def job(self, name: str, phase: str = phases.RUNNING, minutes: int = 0, **columns: Any) -> TrainJob:
         """Store a job that was submitted so many minutes ago."""
         detail = {key: columns.pop(key) for key in ("blueprint", "parameters", "manifest", "runtime") if key in columns}
         values: dict[str, Any] = {
             "project": self.team, "owner": self.users["owner"], "uid": str(uuid.uuid4()), "runtime_kind": "ClusterTrainingRuntime",
-            "runtime_name": "sample-mnist", "created_at": START - timedelta(minutes=minutes), "phase": phase,
+            "runtime_name": "sample-mnist", "created_at": self.start - timedelta(minutes=minutes), "phase": phase,
             "tone": phases.PHASES[phase].tone, "sentence": f"The sentence of {phase}.", "nodes_expected": 2,
         }  # fmt: skip
         values |= columns
