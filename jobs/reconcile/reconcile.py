@@ -39,6 +39,7 @@ from trainui.events.changes import Change, publish
 log = logging.getLogger(__name__)
 FIRST_RETRY_SECONDS = 1.0
 LAST_RETRY_SECONDS = 60.0
+UNSEEN_SECONDS = 5.0  # how long watch may take to show what was created
 OURS_TO_END = ("DeadlineExceeded", "Refused")  # reasons of Failed that no JobSet has told: its pods may still run
 
 
@@ -95,20 +96,37 @@ def _forward(this: Pass) -> None:
         return
     if job.uid is None and not _bring_in(this):
         return
-    this.trainjob = this.trainjob or this.mirror.one(kinds.TRAIN_JOB, job.name)
-    if this.trainjob is None or this.trainjob["metadata"]["uid"] != job.uid:
+    mirrored = this.mirror.one(kinds.TRAIN_JOB, job.name)
+    this.trainjob = this.trainjob or mirrored
+    if not _is_own(this, this.trainjob):
         this.trainjob = _read(this)
-    if (
-        this.trainjob is None
-        or this.trainjob["metadata"]["uid"] != job.uid
-        or this.trainjob["metadata"].get("deletionTimestamp")
-    ):
+    if this.trainjob is None or not _is_own(this, this.trainjob):
+        return
+    if not _is_own(this, mirrored):
+        _look_while_unseen(this)
+    if this.trainjob["metadata"].get("deletionTimestamp"):
         return
     if job.cancel_requested_at:
         _delete(this)
         return
     _apply_suspend(this)
     _apply_children(this)
+
+
+def _is_own(this: Pass, trainjob: Object | None) -> bool:
+    return trainjob is not None and trainjob["metadata"]["uid"] == this.job.uid
+
+
+def _look_while_unseen(this: Pass) -> None:
+    """Come back for a TrainJob that watch has not shown: one that went before watch could see it would never be told of."""
+    asked = [at for at in (this.job.pushed_at, this.job.cancel_requested_at) if at is not None]
+    _come_back(this, max(asked, default=this.now), UNSEEN_SECONDS)
+
+
+def _come_back(this: Pass, since: datetime, first: float) -> None:
+    """Look again after some seconds at first, later the longer it lasts."""
+    least, most = timedelta(seconds=first), timedelta(seconds=LAST_RETRY_SECONDS)
+    this.look_again(this.now + min(most, max(least, (this.now - since) / 4)))
 
 
 def _bring_in(this: Pass) -> bool:
@@ -294,9 +312,7 @@ def _postpone(this: Pass, error: ClusterError) -> None:
 def _note_trouble(this: Pass, text: str) -> None:
     """Note what keeps the children from being made, and come back: at once at first, later the longer it lasts."""
     _note(this, text)
-    lasts = this.now - datetime.fromisoformat(this.detail["push_error"]["since"])
-    least, most = timedelta(seconds=FIRST_RETRY_SECONDS), timedelta(seconds=LAST_RETRY_SECONDS)
-    this.look_again(this.now + min(most, max(least, lasts / 4)))
+    _come_back(this, datetime.fromisoformat(this.detail["push_error"]["since"]), FIRST_RETRY_SECONDS)
 
 
 def _note(this: Pass, text: str) -> int:
