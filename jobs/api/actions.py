@@ -45,20 +45,31 @@ class Retry(APIView):
 
 
 class Keep(APIView):
-    """Whether retention passes a job by."""
+    """Keeping a job."""
 
     parser_classes = [StrictJSONParser]
 
-    @extend_schema(
-        operation_id="keepTrainJob",
-        request=None,
-        responses={200: schemas.TrainJobFull, **schemas.problems(401, 403, 404)},
-    )
-    def post(self, request: Request, job_id: uuid.UUID, action: str) -> Response:
-        """Keep a job however long ago it ended, or release it again. Its owner and admins of the project may."""
-        user = caller(request)
-        services.keep(user, one.visible_job(user, job_id), kept=action == "keep")
-        return Response(job_full(user, one.visible_job(user, job_id)))
+    @extend_schema(operation_id="keepTrainJob", request=None, responses=schemas.KEPT)
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Keep a job however long ago it ended: retention passes it by. Its owner and admins of the project may."""
+        return _keep(request, job_id, kept=True)
+
+
+class Release(APIView):
+    """Releasing a job that was kept."""
+
+    parser_classes = [StrictJSONParser]
+
+    @extend_schema(operation_id="releaseTrainJob", request=None, responses=schemas.KEPT)
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Release a job that was kept: retention counts for it again. Its owner and admins of the project may."""
+        return _keep(request, job_id, kept=False)
+
+
+def _keep(request: Request, job_id: uuid.UUID, kept: bool) -> Response:
+    user = caller(request)
+    services.keep(user, one.visible_job(user, job_id), kept=kept)
+    return Response(job_full(user, one.visible_job(user, job_id)))
 
 
 class Bulk(APIView):

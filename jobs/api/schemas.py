@@ -210,3 +210,7 @@ def problems(*statuses: int) -> dict[Any, Any]:
         (status, "application/problem+json"): OpenApiResponse(Problem, description=TITLES[status])
         for status in statuses
     }
+
+
+ACTED: dict[Any, Any] = {202: TrainJobFull, **problems(401, 403, 404, 409, 422)}
+KEPT: dict[Any, Any] = {200: TrainJobFull, **problems(401, 403, 404)}

@@ -1,6 +1,6 @@
 """REST addresses of TrainJobs, below /api/v1/."""
 
-from django.urls import path, re_path
+from django.urls import path
 
 from jobs.api import actions, cluster, compare, log_stream, logs, views
 
@@ -14,12 +14,11 @@ urlpatterns = [
     path("trainjobs/removed", actions.Removed.as_view(), name="api-removed"),
     path(JOB, views.TrainJobView.as_view(), name="api-trainjob"),
     path(f"{JOB}/retry", actions.Retry.as_view(), name="api-retry"),
-    re_path(r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>keep|release)$", actions.Keep.as_view(), name="api-keep"),
-    re_path(
-        r"^trainjobs/(?P<job_id>[0-9a-f-]{36})/(?P<action>suspend|resume|cancel)$",
-        views.TrainJobAction.as_view(),
-        name="api-action",
-    ),
+    path(f"{JOB}/keep", actions.Keep.as_view(), name="api-keep"),
+    path(f"{JOB}/release", actions.Release.as_view(), name="api-release"),
+    path(f"{JOB}/suspend", views.Suspend.as_view(), name="api-suspend"),
+    path(f"{JOB}/resume", views.Resume.as_view(), name="api-resume"),
+    path(f"{JOB}/cancel", views.Cancel.as_view(), name="api-cancel"),
     path(f"{JOB}/nodes", views.Nodes.as_view(), name="api-nodes"),
     path(f"{JOB}/events", views.Events.as_view(), name="api-events"),
     path(f"{JOB}/metrics", views.Metrics.as_view(), name="api-metrics"),

@@ -1,6 +1,7 @@
 """REST of TrainJobs: list, create, read, act. Thin: services decide, queries read."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -14,15 +15,15 @@ from jobs import services
 from jobs.api import schemas
 from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, as_sent, read_submission
 from jobs.api.represent import artifact, event, job_full, job_summary, series
+from jobs.models import TrainJob
 from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
 from runtimes.spec.findings import Finding
+from trainui.accounts.models import User
 from trainui.api import AnyAccept, StrictJSONParser, caller, whole_number
 from trainui.problems import Problem
-
-ACTIONS = ("suspend", "resume", "cancel")
 
 
 class TrainJobs(APIView):
@@ -115,25 +116,45 @@ class TrainJobView(APIView):
 
 
 class TrainJobAction(APIView):
-    """What may be asked of a job."""
+    """What may be asked of a job; done twice it is done once. The state follows: read the job, or listen to /events."""
 
     parser_classes = [StrictJSONParser]
 
-    @extend_schema(
-        operation_id="actOnTrainJob",
-        request=schemas.ActionBody,
-        responses={202: schemas.TrainJobFull, **schemas.problems(401, 403, 404, 409, 422)},
-    )
-    def post(self, request: Request, job_id: uuid.UUID, action: str) -> Response:
-        """Suspend, resume or cancel; done twice it is done once. The state follows: read the job, or listen to /events."""
+    def _act(self, request: Request, job_id: uuid.UUID, service: Callable[[User, TrainJob, str], TrainJob]) -> Response:
+        job = one.visible_job(caller(request), job_id)  # before the body is looked at: a stranger learns nothing
         reason = request.data.get("reason", "") if isinstance(request.data, dict) else ""
         if not isinstance(reason, str):
-            raise Problem(422, "invalid", "“reason” must be text.")
-        job = one.visible_job(caller(request), job_id)
-        {"suspend": services.suspend, "resume": services.resume, "cancel": services.cancel}[action](
-            caller(request), job, reason
-        )
+            raise Problem(422, "invalid", "“reason” must be text.", [Finding("reason", "wrong_type", "must be text")])
+        service(caller(request), job, reason)
         return Response(job_full(caller(request), one.visible_job(caller(request), job_id)), status=202)
+
+
+# One class for each, because a document of OpenAPI cannot hold two operations of one address.
+class Suspend(TrainJobAction):
+    """Suspending a job."""
+
+    @extend_schema(operation_id="suspendTrainJob", request=schemas.ActionBody, responses=schemas.ACTED)
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Give the machines of a job back and let it wait."""
+        return self._act(request, job_id, services.suspend)
+
+
+class Resume(TrainJobAction):
+    """Resuming a job."""
+
+    @extend_schema(operation_id="resumeTrainJob", request=schemas.ActionBody, responses=schemas.ACTED)
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        """Let a suspended job run again."""
+        return self._act(request, job_id, services.resume)
+
+
+class Cancel(TrainJobAction):
+    """Cancelling a job."""
+
+    @extend_schema(operation_id="cancelTrainJob", request=schemas.ActionBody, responses=schemas.ACTED)
+    def post(self, request: Request, job_id: uuid.UUID) -> Response:
+        """End a job and take it out of the cluster; its record, logs and events stay."""
+        return self._act(request, job_id, services.cancel)
 
 
 class Nodes(APIView):
