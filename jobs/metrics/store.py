@@ -19,6 +19,7 @@ LEAST_KEPT = 500
 FREE = 500  # so many samples of a metric are kept however fast they come
 PAUSE = timedelta(milliseconds=100)  # between two samples after that
 _CHUNK = 500
+_SERIES_CHUNK = 64
 _CHANGING = ("seen", "kept", "first_at", "last_at", "last_step", "last", "lowest", "highest", "sampled_at")
 
 
@@ -85,13 +86,12 @@ def _count(rows: dict[str, MetricSeries | None], job_id: uuid.UUID, point: Point
 
 
 def _save(rows: list[MetricSeries]) -> None:
-    MetricSeries.objects.bulk_update([row for row in rows if row.pk], _CHANGING, batch_size=64)
+    """Write rows by what identifies them, whether they are new or another process made them meanwhile: one statement for all."""
+    for row in rows:
+        row.pk = None
     MetricSeries.objects.bulk_create(
-        [row for row in rows if not row.pk],
-        update_conflicts=True,  # another process made the same row meanwhile
-        unique_fields=["job", "name"],
-        update_fields=list(_CHANGING),
-    )
+        rows, update_conflicts=True, unique_fields=["job", "name"], update_fields=list(_CHANGING), batch_size=_SERIES_CHUNK
+    )  # fmt: skip
 
 
 def _limit(job_id: uuid.UUID, rows: dict[str, MetricSeries | None]) -> int:
