@@ -8,8 +8,8 @@ import tempfile
 
 os.environ.setdefault("TRAINUI_DATA_DIR", tempfile.mkdtemp(prefix="trainui-tests-"))
 
-from trainui.settings import *  # noqa: E402, F403
-from trainui.settings import DATA_DIR, STORAGES  # noqa: E402
+from trainui.settings import *  # noqa: F403
+from trainui.settings import DATA_DIR, STORAGES
 
 # Static files come from their sources: nothing has to be collected first, and what an instance collects meanwhile disturbs nobody.
 STORAGES = STORAGES | {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
