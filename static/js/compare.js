@@ -79,7 +79,7 @@
       const x = this.left + this.at * (this.right - this.left);
       for (const [name, value] of [["x1", this.at], ["x2", this.at]]) this.cursor.setAttribute(name, `${100 * value}%`);
       this.cursor.removeAttribute("visibility");
-      this.title.textContent = { step: () => `step ${number(Math.round(x))}`, time: () => new Date(x * 1000).toLocaleString(), relative: () => `after ${duration(Math.max(x, 0))}` }[this.axis]();
+      this.title.textContent = { step: () => `step ${number(Math.round(x))}`, time: () => `${new Date(x * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`, relative: () => `after ${duration(Math.max(x, 0))}` }[this.axis]();
       this.curves.forEach((list, index) => {
         if (list.length) this.point(index, ...nearest(list, x));
       });
