@@ -64,7 +64,9 @@ def test_what_a_killed_process_held_is_free(job: TrainJob, gone: str, monkeypatc
             assert second is None
 
 
-@pytest.mark.parametrize("holder", ["", "another-machine:boot:pid:[1]:1", this_process()])
+@pytest.mark.parametrize(
+    "holder", ["", "another-machine:boot:pid:[1]:1", this_process()], ids=["nobody", "elsewhere", "this process"]
+)
 def test_what_others_may_hold_is_not(job: TrainJob, holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     hold(job, holder)
     assert rung(monkeypatch) == []
