@@ -3,7 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import orjson
 from django.conf import settings
+
+from trainui.problems import CONTENT_TYPE, PROGRAMS, Problem
+from trainui.problems import body as problem_body
 
 ADMISSION_MAX_BYTES = 8 << 20  # an object of 3 MiB before and after the change, and some more
 Message = Mapping[str, Any]
@@ -40,7 +44,7 @@ def bounded(app: App) -> App:
             read += len(message.get("body", b""))
             if read <= limit:
                 return message
-            await _too_large(send, limit)
+            await _too_large(send, scope["path"], limit)
             return {"type": "http.disconnect"}
 
         if not length.isdigit():
@@ -69,7 +73,11 @@ def _unread(receive: Receive) -> Receive:
     return nothing
 
 
-async def _too_large(send: Send, limit: int) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+async def _too_large(send: Send, path: str, limit: int) -> None:
+    detail = f"The request has more than {limit:,} bytes."
+    kind, body = b"text/plain; charset=utf-8", f"{detail}\n".encode()
+    if path.startswith(PROGRAMS):
+        kind, body = CONTENT_TYPE.encode(), orjson.dumps(problem_body(Problem(413, "too_large", detail), path))
+    headers = [(b"content-type", kind), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": f"The request has more than {limit:,} bytes.\n".encode()})
+    await send({"type": "http.response.body", "body": body})

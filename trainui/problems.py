@@ -17,6 +17,7 @@ from runtimes.spec.findings import Finding
 
 log = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
+PROGRAMS = ("/api/", "/progress/")  # addresses that programs call; at others people read
 DATABASE_RETRY_SECONDS = 5
 _DATABASE_WORDS = (
     ("disk is full", "The disk of the database is full"),
@@ -145,7 +146,7 @@ def _findings(detail: Any, path: str = "") -> list[Finding]:
 
 def error_response(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
     """Return a failure in the form the address speaks: a problem document under /api, else a page."""
-    if request.path.startswith(("/api/", "/progress/")):
+    if request.path.startswith(PROGRAMS):
         return JsonResponse(body(Problem(status, code, detail), request.path), status=status, content_type=CONTENT_TYPE)
     names = {400: "400.html", 403: "403.html", 404: "404.html"}
     return render(
