@@ -110,7 +110,11 @@ def _ask_cancel(user: User, job: TrainJob, reason: str) -> None:
 
 
 def _locked(job: TrainJob) -> TrainJob:
-    return TrainJob.objects.select_for_update().select_related("project").get(pk=job.pk)
+    """Return the row as it is now, held until the transaction ends. Raises Problem 404 when its record was removed since it was read."""
+    found = TrainJob.objects.select_for_update().select_related("project").filter(pk=job.pk).first()
+    if found is None:
+        raise Problem(404, "not_found", "It was deleted meanwhile.")
+    return found
 
 
 def _not_now(job: TrainJob, action: str) -> Problem:

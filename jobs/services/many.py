@@ -48,6 +48,4 @@ def bulk(user: User, action: str, jobs: Iterable[TrainJob], reason: str = "") ->
             results.append(BulkResult(job, problem.detail, problem.status, problem.code))
         except (PermissionDenied, Http404):
             results.append(BulkResult(job, _FORBIDDEN, 403, "forbidden"))
-        except TrainJob.DoesNotExist:
-            results.append(BulkResult(job, "It was deleted meanwhile.", 404, "not_found"))
     return results
