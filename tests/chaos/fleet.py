@@ -16,7 +16,7 @@ from tests.stack import Json, Stack
 
 LINES = 40
 PAUSE = 0.05  # between two lines
-ANSWER_SECONDS = 120.0  # how long somebody asks again while web is away
+ANSWER_SECONDS = 180.0  # how long somebody asks again while web is away, after the last kill
 FAILURE = 3
 # Each pod notes its start and its end, one short line each, which the system appends whole.
 SCRIPT = """
@@ -88,10 +88,11 @@ def plans(number: int, seconds: float, choice: random.Random, folder: Path) -> l
 class People:
     """Submits and acts by REST; asks again, with the same key, while web does not answer."""
 
-    def __init__(self, stack: Stack, project: str) -> None:
+    def __init__(self, stack: Stack, project: str, seconds: float) -> None:
         self._stack = stack
         self._project = project
         self._began = time.monotonic()
+        self._patience = self._began + seconds + ANSWER_SECONDS
 
     def live(self, plan: Plan) -> None:
         """Do to one job what its plan says."""
@@ -108,7 +109,6 @@ class People:
             )
 
     def _ask(self, plan: Plan, path: str, body: Json, expected: tuple[int, ...]) -> Json:
-        deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             try:
                 with self._stack.client() as client:
@@ -119,29 +119,32 @@ class People:
                 assert answer.status_code == 503, f"{plan.name}: {path}: {answer.status_code} {answer.text[:500]}"
             except httpx.TransportError as error:
                 plan.answers.append(f"{path}: {type(error).__name__}")
-            assert time.monotonic() < deadline, f"{plan.name}: no answer: {plan.answers}"
+            assert time.monotonic() < self._patience, f"{plan.name}: no answer: {plan.answers}"
             time.sleep(0.2)
 
 
 class Killer(threading.Thread):
-    """Sends kill -9 to one process of the instance after the other, at random moments, until stopped."""
+    """Sends kill -9 to one process of the instance after the other, at random moments, for some seconds."""
 
-    def __init__(self, stack: Stack, choice: random.Random, most_seconds: float) -> None:
+    def __init__(self, stack: Stack, choice: random.Random, seconds: float, most_pause: float) -> None:
         super().__init__(name="killer", daemon=True)
         self.killed: Counter[str] = Counter()
         self._stack = stack
         self._choice = choice
-        self._most = most_seconds
+        self._until = time.monotonic() + seconds
+        self._most_pause = most_pause
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Kill until stopped."""
-        while not self._over.wait(self._choice.uniform(0.1, self._most)):
-            name = self._choice.choice(sorted(MEMBERS))
-            self.killed[name] += kill_member(self._stack, name)
+        """Kill until the time is over, each process as often as the others."""
+        while True:
+            for name in self._choice.sample(sorted(MEMBERS), len(MEMBERS)):
+                if self._over.wait(self._choice.uniform(0.1, self._most_pause)) or time.monotonic() > self._until:
+                    return
+                self.killed[name] += kill_member(self._stack, name)
 
     def stop(self) -> None:
-        """Stop killing."""
+        """Stop killing at once."""
         self._over.set()
         self.join(30)
 

@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.chaos.instance import Checker, all_up, pod_processes
 from tests.conformance.lifecycle.api import Api
-from tests.stack import Json, Stack
+from tests.stack import Json, Stack, wait_for
 from trainui.cluster import kinds
 
 POLL_SECONDS = 0.25
+START_SECONDS = 120.0
 ENDED = ("Succeeded", "Failed")
 Phases = Mapping[str, set[str]]
 
@@ -22,7 +24,7 @@ class Order:
     checker: Checker
     api: Api
     project: str
-    hurry: bool = True
+    hurry: bool = False
 
     def wait(self, wanted: Phases, seconds: float) -> None:
         """Return once all is in order and stays so. Raises AssertionError that says what is not.
@@ -71,3 +73,16 @@ def _phases(phases: Mapping[str, str], wanted: Phases) -> Iterator[str]:
             yield f"job {job} was deleted and is still {phases[job]}"
         elif may_be and (phase := phases.get(job, "gone")) not in may_be:
             yield f"job {job} is {phase}, not {' or '.join(sorted(may_be))}"
+
+
+@contextmanager
+def order_of(stack: Stack, project: str, hurry: bool = False) -> Iterator[Order]:
+    """Look at a project of an instance for a block; the project is made, with alice as its engineer."""
+    checker, api = Checker(stack), Api(stack.data / "cluster" / "kubeconfig")
+    checker.ask("make_project", name=project, engineer="alice")
+    wait_for(lambda: all_up(stack), START_SECONDS, "all processes to run")
+    try:
+        yield Order(stack, checker, api, project, hurry)
+    finally:
+        api.close()
+        checker.close()

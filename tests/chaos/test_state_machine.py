@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from tests.chaos.world import PROGRAMS, Job, World, close_world, open_world
+from tests.chaos.world import PROGRAMS, Job, World, world_of
 from tests.stack import Stack
 
 pytestmark = pytest.mark.xdist_group("chaos")
@@ -105,15 +105,15 @@ class Life(RuleBasedStateMachine):
         happen[what]()
 
     def teardown(self) -> None:
-        self.world.settle()
-        self.world.leave()
+        if not self.world.broken:
+            self.world.settle()
+            self.world.leave()
 
 
 @pytest.fixture
 def world(stack: Stack, tmp_path: Path) -> Iterator[World]:
-    opened = open_world(stack, tmp_path)
-    yield opened
-    close_world(opened)
+    with world_of(stack, tmp_path) as opened:
+        yield opened
 
 
 def test_everything_is_as_it_should_be_when_faults_stop(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,10 +14,11 @@ import httpx
 import psutil
 import pytest
 
-from tests.chaos.instance import Checker, archived_logs, pod_processes
-from tests.chaos.order import Order
-from tests.conformance.lifecycle.api import Api
+from tests.chaos.instance import archived_logs, member, pod_processes
+from tests.chaos.order import Order, order_of
+from tests.jobs.tools import act
 from tests.stack import Json, Stack, running, wait_for
+from trainui.cluster import kinds
 
 pytestmark = pytest.mark.xdist_group("chaos")
 DISK_MB = 600  # `make up` asks for 500
@@ -57,14 +58,15 @@ def fill(folder: Path) -> Path:
     return path
 
 
-def order_of(stack: Stack, project: str) -> Order:
-    return Order(stack, Checker(stack), Api(stack.data / "cluster" / "kubeconfig"), project, hurry=False)
+@pytest.fixture
+def order(stack: Stack) -> Iterator[Order]:
+    with order_of(stack, PROJECT) as found:
+        yield found
 
 
 def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
     told = tmp_path / "told"
-    with running(small_disk, machines="local-0:cpu=4,memory=8Gi") as stack:
-        order = order_of(stack, stack.project)
+    with running(small_disk, machines="local-0:cpu=4,memory=8Gi") as stack, order_of(stack, Stack.project) as order:
         job = stack.submit(TOLD.format(told=told), name="through", nodes=2)
         stack.wait(job["id"], "Running")
         stack.wait_log(job["id"], "goes on")
@@ -82,8 +84,6 @@ def test_a_full_disk_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
         assert "after" in stack.wait_log(after["id"], "after")
         begun = sorted(text.splitlines()[0] for _, text in archived_logs(stack, job["id"]))
         assert begun == ["begun 0", "begun 1"]
-        order.checker.close()
-        order.api.close()
 
 
 def programs(stack: Stack) -> list[psutil.Process]:
@@ -118,10 +118,22 @@ def submit_until_refused(stack: Stack) -> list[Json]:
     raise AssertionError("the disk never was full")
 
 
+def test_a_job_that_comes_and_goes_while_nobody_watches(stack: Stack, order: Order) -> None:
+    watch = member(stack, "watch")
+    assert watch is not None
+    watch.suspend()
+    try:
+        job = post(stack, "unseen").json()
+        wait_for(lambda: bool(order.api.get(kinds.TRAIN_JOB, PROJECT, "unseen")), 60, "the TrainJob to be there")
+        act(stack, job["id"], "cancel")
+        stack.wait(job["id"], "Cancelled")
+    finally:
+        watch.resume()
+    order.wait({job["id"]: {"Cancelled"}}, ORDER_SECONDS)
+
+
 @pytest.mark.parametrize("database", ["trainui.sqlite3", "cluster/objects.db"])
-def test_a_database_that_is_locked_for_ten_seconds(stack: Stack, database: str) -> None:
-    order = order_of(stack, PROJECT)
-    order.checker.ask("make_project", name=PROJECT, engineer="alice")
+def test_a_database_that_is_locked_for_ten_seconds(stack: Stack, order: Order, database: str) -> None:
     name = f"locked-{Path(database).stem}"
     before = post(stack, f"{name}-before").json()
     stack.wait(before["id"], "Running", "Succeeded")
@@ -132,8 +144,6 @@ def test_a_database_that_is_locked_for_ten_seconds(stack: Stack, database: str) 
     found = list(answers)
     assert [answer.status_code for answer in found] == [201] * JOBS, [answer.text for answer in found]
     order.wait({one["id"]: {"Succeeded"} for one in (before, *(a.json() for a in found))}, ORDER_SECONDS)
-    order.checker.close()
-    order.api.close()
 
 
 def post(stack: Stack, name: str) -> httpx.Response:

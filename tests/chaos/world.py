@@ -4,16 +4,18 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import psutil
 
-from tests.chaos.instance import Checker, all_up, kill_member, pod_processes
-from tests.chaos.order import POLL_SECONDS, Order
+from tests.chaos.instance import kill_member, pod_processes
+from tests.chaos.order import POLL_SECONDS, Order, order_of
 from tests.conformance.lifecycle.api import Answer, Api
-from tests.stack import Json, Stack, wait_for
+from tests.stack import Json, Stack
 from trainui.cluster import kinds
 from trainui.cluster.kinds import Kind
 
@@ -68,11 +70,12 @@ class World:
     story: list[str] = field(default_factory=list)
     lost: dict[str, Json] = field(default_factory=dict)
     runs: int = 0
+    broken: bool = False
 
     def begin(self) -> None:
         """Begin a run."""
         self.runs += 1
-        self.story = []
+        self.story, self.broken = [], False
 
     def tell(self, text: str) -> None:
         """Add a line to the story, which lies beside the programs' files too."""
@@ -84,6 +87,12 @@ class World:
     def api(self) -> Api:
         """The cluster as kubectl sees it."""
         return self.order.api
+
+    def must(self, true: bool, text: str) -> None:
+        """Raise AssertionError with the story unless something is true; the run is not settled then."""
+        if not true:
+            self.broken = True
+            raise AssertionError("\n".join([text, f"after run {self.runs}:", *self.story]))
 
     # What people do
 
@@ -98,7 +107,7 @@ class World:
             "parameters": {"script": PROGRAMS[program].format(told=told), "nodes": nodes},
         }
         answer = self.client.post("/api/v1/trainjobs", json=body)
-        assert answer.status_code == 201, answer.text
+        self.must(answer.status_code == 201, answer.text)
         self.tell(f"submit {name} with {nodes} node(s)")
         self.jobs.append(Job(answer.json()["id"], name, program, told))
         return self.jobs[-1]
@@ -108,7 +117,7 @@ class World:
         path = f"/api/v1/trainjobs/{job.id}"
         answer = self.client.delete(path) if action == "delete" else self.client.post(f"{path}/{action}", json={})
         allowed = (202, 409, 404) if job.deleted else (202, 409)
-        assert answer.status_code in allowed, f"{action} {job.name}: {answer.status_code} {answer.text}"
+        self.must(answer.status_code in allowed, f"{action} {job.name}: {answer.status_code} {answer.text}")
         self.tell(f"{action} {job.name}: {answer.status_code}")
         if answer.status_code != 202:
             return
@@ -125,7 +134,7 @@ class World:
     def phase(self, job: Job) -> str:
         """Return the phase of a job, an empty text when its record is gone."""
         answer = self.client.get(f"/api/v1/trainjobs/{job.id}")
-        assert answer.status_code == 200 or job.deleted, answer.text
+        self.must(answer.status_code == 200 or job.deleted, answer.text)
         return str(answer.json()["phase"]) if answer.status_code == 200 else ""
 
     def look(self, job: Job) -> None:
@@ -209,9 +218,9 @@ class World:
         if node := self.lost.pop(name, None):
             metadata = {key: node["metadata"].get(key) or {} for key in ("labels", "annotations")} | {"name": name}
             made: Answer = self.api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}})
-            assert made.code in (201, 409), made.body
+            self.must(made.code in (201, 409), str(made.body))
             answer = self.api.patch(kinds.NODE, "", name, {"status": node["status"]}, "status")
-            assert answer.accepted, answer.body
+            self.must(answer.accepted, str(answer.body))
             self.tell(f"bring back machine {name}: {made.code}")
 
     def kill_agent(self) -> None:
@@ -259,18 +268,9 @@ class World:
         assert not found["objects"], json.dumps(found)
 
 
-def open_world(stack: Stack, folder: Path) -> World:
-    """Return a world in a project of its own."""
-    checker = Checker(stack)
-    checker.ask("make_project", name=PROJECT, engineer="alice")
-    api = Api(stack.data / "cluster" / "kubeconfig")
-    wait_for(lambda: all_up(stack), 60, "all processes to run")
-    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROJECT}})
-    return World(stack, Order(stack, checker, api, PROJECT), stack.client(), folder)
-
-
-def close_world(world: World) -> None:
-    """End what `open_world` began."""
-    world.client.close()
-    world.api.close()
-    world.order.checker.close()
+@contextmanager
+def world_of(stack: Stack, folder: Path) -> Iterator[World]:
+    """Act in a project of its own for a block."""
+    with order_of(stack, PROJECT, hurry=True) as order, stack.client() as client:
+        order.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROJECT}})
+        yield World(stack, order, client, folder)
