@@ -1,13 +1,12 @@
 """Programs that do not behave: each job ends in the right phase with the right reason, and nothing of it goes on running."""
 
-import contextlib
 import os
 import signal
 
 import psutil
 import pytest
 
-from tests.jobs.tools import act, await_no_process, grace, pods, processes, submit_trainjob, uids
+from tests.jobs.tools import act, await_no_process, grace, having, pods, processes, submit_trainjob, uids
 from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.xdist_group("stack2")
@@ -28,16 +27,6 @@ def tags(stack: Stack, job: Json) -> set[str]:
         return bool(found)
 
     wait_for(there, 90, "the pods of the job")
-    return found
-
-
-def of_command(text: str) -> list[psutil.Process]:
-    """Return living processes with a text in their command line."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if text in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
     return found
 
 
@@ -90,10 +79,7 @@ def test_one_of_two_nodes_is_killed_from_outside(stack: Stack) -> None:
         if p["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "1"
     )
     everything = tags(stack, job)
-    shell = min(
-        (p for p in processes({second["metadata"]["uid"]}) if "begun" in " ".join(p.cmdline())),
-        key=lambda p: p.create_time(),
-    )
+    shell = min(having(processes({second["metadata"]["uid"]}), "begun"), key=lambda p: p.create_time())
     os.kill(shell.pid, signal.SIGKILL)
     done = failed(stack, job)
     assert (done["reason"]["code"], done["cause"]["exit_code"], done["cause"]["rank"]) == ("Killed", 137, 1)
@@ -148,7 +134,7 @@ echo all are up
     tagged = tags(stack, job)
     assert stack.wait(job["id"])["phase"] == "Succeeded"
     await_no_process(tagged)
-    wait_for(lambda: not of_command(mark), 60, "the children without the tag to be gone too")
+    wait_for(lambda: not having(psutil.process_iter(), mark), 60, "the children without the tag to be gone too")
     assert "all are up" in stack.wait_log(job["id"], "all are up")
 
 

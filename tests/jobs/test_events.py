@@ -111,7 +111,8 @@ def test_members_hear_of_a_job_and_strangers_do_not(stack: Stack, listen: Open) 
     ring(stack, "marker")
     for listener in (stranger, nosy):
         listener.await_event("runtime-changed", "marker")
-        assert set(listener.names()) <= {"hello", "runtime-changed"}
+        assert set(listener.names()) <= {"hello", "runtime-changed", "cluster-changed"}  # what is nobody's own
+        assert not {job["id"], again["id"]} & {str(data.get("subject")) for _, _, data in listener.events}
 
 
 def test_lines_and_metrics_reach_those_who_name_the_job(stack: Stack, listen: Open) -> None:

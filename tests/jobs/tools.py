@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def processes(pod_uids: set[str]) -> list[psutil.Process]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get(POD_TAG) in pod_uids and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def having(some: Iterable[psutil.Process], text: str) -> list[psutil.Process]:
+    """Return those that live and have a text in their command line."""
+    found = []
+    for process in some:
+        with contextlib.suppress(psutil.Error):
+            if text in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
 
