@@ -157,6 +157,8 @@ class _LogReader:
         self.store, self.uid, self.run, self.file = store, uid, run, file
         self.wanted, self.closing = wanted, closing
         self.renderer = Renderer(wanted.timestamps, wanted.limit, wanted.stream)
+        # "From now on" is settled before the answer begins, so what is written once a client has it is never left out.
+        self.size = os.fstat(file.fileno()).st_size if file else 0
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the log's text."""
@@ -172,7 +174,7 @@ class _LogReader:
     def _start(self, file: FileIO) -> int:
         """Return where to begin, and go there."""
         buffered = BufferedReader(file)
-        size, start = buffered.seek(0, os.SEEK_END), 0
+        size, start = self.size, 0
         if self.wanted.tail is not None:
             start = offset_tail(buffered, self.wanted.tail, size)
         if self.wanted.since is not None:
