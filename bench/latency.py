@@ -21,6 +21,8 @@ CHANGES = 20
 PARALLEL = 8
 SETUP_SECONDS = 900.0
 ANSWER_SECONDS = 60.0
+REST_SECONDS = 0.5  # what a change causes beside what is measured is over
+ROW_SECONDS = 0.002  # between two looks at the row
 JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"
 ROW = "SELECT nodes_ready FROM jobs_trainjob WHERE name = ?"
 MACHINES = "sim-0:cpu=4000,memory=8000Gi,pods=20000,kind=status"
@@ -80,7 +82,19 @@ def _write(cluster: Cluster, pod: Json, ready: bool) -> None:
     """Write the status of a pod as a machine would."""
     conditions = [c for c in pod["status"].get("conditions") or [] if c["type"] != "Ready"]
     conditions.append({"type": "Ready", "status": "True" if ready else "False"})
-    patch = {"status": {"phase": "Running", "conditions": conditions}}
+    running = {"startedAt": pod["metadata"]["creationTimestamp"]}
+    containers = [
+        {
+            "name": c["name"],
+            "image": c["image"],
+            "ready": ready,
+            "started": True,
+            "restartCount": 0,
+            "state": {"running": running},
+        }
+        for c in pod["spec"]["containers"]
+    ]
+    patch = {"status": {"phase": "Running", "conditions": conditions, "containerStatuses": containers}}
     cluster.merge_patch(kinds.POD, pod["metadata"]["namespace"], pod["metadata"]["name"], patch, subresource="status")
 
 
@@ -98,11 +112,12 @@ def _measure(stack: Stack, name: str) -> tuple[float, float]:
     ):
         for change in range(CHANGES + 2):
             ready = bool(change % 2)
+            time.sleep(REST_SECONDS)
             page.forget()
             began = time.perf_counter()
             _write(cluster, pods[0], ready)
             row = _row_says(rows, name, NODES if ready else NODES - 1)
-            times.append((row - began, page.next_change() - began))
+            times.append((row - began, page.change_after(row) - began))
     rows_taken, events_taken = zip(*times[2:], strict=True)
     return statistics.median(rows_taken), statistics.median(events_taken)
 
@@ -112,7 +127,7 @@ def _row_says(rows: sqlite3.Connection, name: str, ready: int) -> float:
     while rows.execute(ROW, (name,)).fetchone()[0] != ready:
         if time.perf_counter() > deadline:
             raise AssertionError(f"the row of {name} never had {ready} nodes ready")
-        time.sleep(0.002)
+        time.sleep(ROW_SECONDS)
     return time.perf_counter()
 
 
@@ -151,9 +166,11 @@ class _Page:
         while not self._changes.empty():
             self._changes.get_nowait()
 
-    def next_change(self) -> float:
-        """Return when the next change arrives, or arrived since `forget`."""
-        return self._changes.get(timeout=ANSWER_SECONDS)
+    def change_after(self, moment: float) -> float:
+        """Return when the first change from a moment on arrived or arrives: those before it are of something else."""
+        while (at := self._changes.get(timeout=ANSWER_SECONDS)) < moment - ROW_SECONDS:
+            pass
+        return at
 
 
 def _events(answer: httpx.Response) -> Iterator[str]:
