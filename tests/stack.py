@@ -138,7 +138,7 @@ class Stack:
         """Return the environment in which kubectl talks to this instance's cluster."""
         return {
             "PATH": os.environ["PATH"],
-            "HOME": str(self.data),
+            "HOME": str(self.data.parent),  # kubectl keeps a cache there, and FRESH removes only what is trainui's
             "KUBECONFIG": str(self.data / "cluster" / "kubeconfig"),
         }
 

@@ -1,5 +1,8 @@
 """What a person may ask of a job: suspend, resume, cancel, delete; who may, and what stays."""
 
+import os
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -103,6 +106,42 @@ def test_cancelled_at_once_it_never_runs_twice_and_never_stays(stack: Stack) -> 
         assert stack.wait(job["id"])["phase"] == "Cancelled"
         assert submissions(stack, job["id"]) == []
     wait_for(lambda: not [p for job in jobs for p in pods(stack, job["name"])], 90, "no pod of them")
+
+
+@pytest.fixture
+def no_worker(stack: Stack) -> Iterator[Callable[[], None]]:
+    """Nobody brings submissions to the cluster until the returned function is called."""
+    (worker,) = stack.pids("--quiet worker")
+    os.kill(worker, signal.SIGSTOP)
+
+    def go_on() -> None:
+        os.kill(worker, signal.SIGCONT)
+
+    yield go_on
+    go_on()
+
+
+def test_cancelled_before_the_push_it_is_never_created(stack: Stack, no_worker: Callable[[], None]) -> None:
+    job = stack.submit("echo never", name="never-pushed")
+    assert job["reason"]["code"] == "AwaitingCluster"
+    act(stack, job["id"], "cancel", reason="a slip")
+    no_worker()
+    done = stack.wait(job["id"], "Cancelled")
+    assert (done["uid"], done["in_cluster"], done["cancel"]["reason"]) == (None, False, "a slip")
+    assert "before it reached the cluster" in done["reason"]["sentence"]
+    assert stack.log(job["id"]) == ""
+    again = stack.submit("true", name="never-pushed")
+    assert stack.wait(again["id"])["phase"] == "Succeeded"
+    assert submissions(stack, job["id"]) == []
+
+
+def test_suspended_before_the_push_it_waits(stack: Stack, no_worker: Callable[[], None]) -> None:
+    job = stack.submit("echo ran", name="suspended-first")
+    act(stack, job["id"], "suspend")
+    no_worker()
+    stack.wait(job["id"], "Suspended")
+    act(stack, job["id"], "resume")
+    assert stack.wait(job["id"])["phase"] == "Succeeded"
 
 
 def test_delete_leaves_nothing_of_a_running_job(stack: Stack) -> None:

@@ -147,7 +147,11 @@ def test_a_name_that_kubectl_took_first_is_refused_and_that_job_runs(stack: Stac
         assert "another TrainJob" in refused["reason"]["sentence"]
     else:
         assert answer.json()["code"] == "name_taken"
-    wait_for(lambda: (row(stack, "contested") or {}).get("phase") == "Succeeded", 90, "kubectl's job to succeed")
+
+    def kubectls() -> list[str]:
+        return [r["phase"] for r in rows(stack, q="contested") if r["owner"] is None]
+
+    wait_for(lambda: kubectls() == ["Succeeded"], 90, "kubectl's job to succeed")
     assert submissions(stack, str(answer.json().get("id"))) == []
 
 
