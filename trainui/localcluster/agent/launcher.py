@@ -60,6 +60,7 @@ def start(
     said = _converse(child, json.dumps(orders).encode())
     if said:
         return Started(process, "" if said == "failed" else said, said == "failed")
+    await_end(process)  # it broke, or another shim has claimed the attempt
     return claimed(folder, container, restarts)
 
 
@@ -93,17 +94,19 @@ def exit_record(path: Path) -> dict[str, Any] | None:
 
 def collect(process: Process) -> bool:
     """Collect a shim that has ended; return whether it has."""
+    ended = not is_alive(process)  # first: one that ends between the two looks is collected the next time, not never
     with _lock:
         child = _children.get(process.pid)
         if child is not None and child.poll() is not None:
             del _children[process.pid]
-    return not is_alive(process)
+    return ended
 
 
 def await_end(process: Process, seconds: float = 5.0) -> None:
-    """Wait for a shim of ours that is about to end."""
+    """Wait for a shim of ours that is about to end, and collect it."""
     with _lock:
         child = _children.get(process.pid)
     if child is not None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(seconds)
+        collect(process)
