@@ -1,5 +1,6 @@
 """What the whole of trainui costs while nothing happens: CPU seconds per second, with no job and with 1,000 finished ones."""
 
+import contextlib
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -51,8 +52,9 @@ def _cpu(stack: Stack) -> dict[str, float]:
     supervisor = psutil.Process(stack.popen.pid)
     found: dict[str, float] = {}
     for process in (supervisor, *supervisor.children(recursive=True)):
-        times = process.cpu_times()
-        found[f"{_name(process)} {process.pid}"] = times.user + times.system
+        with contextlib.suppress(psutil.Error):  # it has ended
+            times = process.cpu_times()
+            found[f"{_name(process)} {process.pid}"] = times.user + times.system
     return found
 
 

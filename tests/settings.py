@@ -9,7 +9,7 @@ import tempfile
 os.environ.setdefault("TRAINUI_DATA_DIR", tempfile.mkdtemp(prefix="trainui-tests-"))
 
 from trainui.settings import *  # noqa: F403
-from trainui.settings import DATA_DIR, STORAGES
+from trainui.settings import DATA_DIR, DATABASES, STORAGES
 
 # Static files come from their sources: nothing has to be collected first, and what an instance collects meanwhile disturbs nobody.
 STORAGES = STORAGES | {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
@@ -17,3 +17,7 @@ STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 WHITENOISE_AUTOREFRESH = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# A file, as in production: connections that share a database in memory lock each other's tables out without waiting ("database table is locked").
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}
