@@ -30,6 +30,7 @@ from runtimes.spec.quantities import equal
 from trainui.accounts.models import Membership, Project, User
 from trainui.cluster import kinds
 from trainui.cluster.connection import connect
+from trainui.cluster.errors import ClusterError
 from trainui.events.changes import _client as broker
 
 Object = dict[str, Any]
@@ -78,7 +79,17 @@ class Live:
 
 
 def check(namespace: str) -> Object:
-    """Return what is still on its way (`busy`), what is `wrong`, the pods, and the phase of each job."""
+    """Return what is still on its way (`busy`), what is `wrong`, the pods, and the phase of each job.
+
+    A cluster that is just being started again is on its way too.
+    """
+    try:
+        return _looked_at(namespace)
+    except ClusterError as error:
+        return {"busy": [f"the cluster is away: {error}"], "wrong": [], "mark": "", "objects": 0, "phases": {}, "pods": []}
+
+
+def _looked_at(namespace: str) -> Object:
     close_old_connections()
     live = Live.of(namespace)
     related = ("detail", "project", "cancel_requested_by", "suspended_by")

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import httpx
+
 from tests.chaos.instance import Checker, all_up, pod_processes
 from tests.conformance.lifecycle.api import Api
 from tests.stack import Json, Stack, wait_for
@@ -54,8 +56,13 @@ class Order:
         if not all_up(self.stack):
             yield "the supervisor has not started everything again"
         running = pod_processes(self.stack)
+        try:
+            others = self._others()
+        except httpx.TransportError as error:
+            yield f"the cluster is away: {error}"
+            return
         alive = {p["uid"]: p["name"] for p in pods if p["phase"] not in ENDED}
-        for uid in running.keys() - alive.keys() - self._others():
+        for uid in running.keys() - alive.keys() - others:
             yield f"processes without a pod: {uid} {running[uid]}"
         for pod in pods:
             if pod["phase"] == "Running" and pod["uid"] not in running:
