@@ -11,13 +11,18 @@ from tests.shared_data import shared_file, shared_json
 
 CASES = shared_json("fixtures/pending/cases.json")["cases"]
 AMOUNTS = ("needed", "available", "short_by")
-# Categories of recorded messages that explain a wait, a refusal or a loss; the others report progress or failures.
-EXPLAINING = ("waiting", "refused-by-admission", "node-loss", "preemption")
+# Categories of recorded messages that explain a wait, a refusal or a loss; the others report progress.
+EXPLAINING = ("waiting", "refused-by-admission", "node-loss", "preemption", "failing")
 
 
 def _recorded() -> list[dict[str, Any]]:
     lines = shared_file("facts/messages.jsonl").read_text(encoding="utf-8").splitlines()
-    return [line for line in map(json.loads, lines) if line["category"] in EXPLAINING]
+    return [line for line in map(json.loads, lines) if line["category"] in EXPLAINING or _closes_a_queue(line)]
+
+
+def _closes_a_queue(line: dict[str, Any]) -> bool:
+    """Whether it says why a queue of Kueue admits nothing; the recording files these under progress."""
+    return str(line["type"]) == "Active=False"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
@@ -42,8 +47,6 @@ def test_pending(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("line", _recorded(), ids=lambda line: f"{line['category']}: {line['message'][:60]}")
 def test_every_recorded_wait_refusal_and_loss_is_understood(line: dict[str, Any]) -> None:
     why = explain(_source(line), line["reason"] or "", line["message"])
-    if line["scheduler"] == "kueue" and line["reason"] == "PreemptedWorkload":
-        return  # told to the workload that preempts: it does not wait any more
     assert why.known, why
     assert why.sentence
 

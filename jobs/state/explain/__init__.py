@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.state.explain import admission, kueue, lifecycle, machines, scheduler, volcano
+from jobs.state.explain import admission, kueue, kueue_queues, lifecycle, machines, outcomes, scheduler, volcano
 from jobs.state.explain.model import Explanation, Reason
 from jobs.state.reading import NOTHING, quote
 
@@ -11,7 +11,15 @@ __all__ = ["Explanation", "Reason", "explain"]
 
 _COMBINED = "(combined from similar events): "
 # The first reader that knows the message has the word; the more special ones come first.
-_READERS = (volcano.explain, kueue.explain, admission.explain, scheduler.explain, lifecycle.explain)
+_READERS = (
+    volcano.explain,
+    kueue_queues.explain,
+    kueue.explain,
+    admission.explain,
+    scheduler.explain,
+    lifecycle.explain,
+    outcomes.explain,
+)
 
 
 def explain(source: str, reason: str, message: str, context: Mapping[str, Any] | None = None) -> Explanation:
