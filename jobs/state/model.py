@@ -57,6 +57,18 @@ class GangState:
 
 
 @dataclass(frozen=True)
+class StartupPhase:
+    """One phase of a start. owner: scheduler, machine, image or program. last: the member that ended it. what: "initializers" for pods of their own."""
+
+    name: str
+    owner: str
+    since: str | None
+    until: str | None
+    last: str = ""
+    what: str = ""
+
+
+@dataclass(frozen=True)
 class Cause:
     """Why a job failed: the container that ended first."""
 
@@ -86,6 +98,7 @@ class JobState:
     nodes: tuple[NodeState, ...] = ()
     counts: Counts = field(default_factory=Counts)
     gang: GangState | None = None
+    startup: tuple[StartupPhase, ...] = ()
     jobs_status: tuple[dict[str, Any], ...] = ()
     conditions: tuple[dict[str, Any], ...] = ()
     unknown_conditions: tuple[str, ...] = ()
