@@ -275,6 +275,9 @@ class Lease(models.Model):
         return self.name
 
 
+CLAIM = "claim"  # a row of WatchState: its problem says who else reconciles this cluster
+
+
 class WatchState(models.Model):
     """How far the mirror is, per kind: pages show the age of what they display."""
 
@@ -286,3 +289,15 @@ class WatchState(models.Model):
 
     def __str__(self) -> str:
         return self.kind
+
+
+class ClusterSurvey(models.Model):
+    """What the cluster has, as the survey found it last: one row. Pages read this, never the cluster."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    facts = models.JSONField(default=dict)
+    at = models.DateTimeField(null=True, blank=True)  # when the facts were found
+    problem = models.CharField(max_length=500, blank=True, default="")  # why newer ones could not be
+
+    def __str__(self) -> str:
+        return f"survey of {self.at}"

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from runtimes.drift import differences, outdated, stamped
 from runtimes.models import Runtime
+from trainui.claimed import claimed
 from trainui.cluster.connection import connect
 from trainui.cluster.errors import ClusterError
 from trainui.events.changes import Change, publish
@@ -30,7 +31,9 @@ def sync_runtime(row: Runtime, overwrite: bool = False) -> None:
     before = (row.drifted, row.apply_error)
     if overwrite or outdated(row.manifest, row.observed):
         try:
-            connect(settings.KUBECONFIG).apply(stamped(row.manifest))
+            # What an admin asks for is done by web, which holds no claim.
+            cluster = connect(settings.KUBECONFIG) if overwrite else claimed()
+            cluster.apply(stamped(row.manifest))
             row.drifted, row.apply_error, row.applied_at = False, "", timezone.now()
         except ClusterError as error:
             log.warning("blueprint %s: %s", row, error)

@@ -8,7 +8,17 @@ from typing import Any
 
 from django.conf import settings
 
-from jobs.models import Artifact, JobEvent, LogStream, MetricSample, MetricSeries, MirrorObject, TrainJob, WatchState
+from jobs.models import (
+    CLAIM,
+    Artifact,
+    JobEvent,
+    LogStream,
+    MetricSample,
+    MetricSeries,
+    MirrorObject,
+    TrainJob,
+    WatchState,
+)
 from jobs.spec.masking import mask_object
 from jobs.state import phases
 from trainui.accounts.models import User
@@ -130,5 +140,8 @@ def live_manifest(job: TrainJob) -> dict[str, Any]:
 
 def freshness() -> tuple[datetime | None, str]:
     """Return when watch was last known alive, and what keeps it from living ("" when nothing does)."""
-    row = WatchState.objects.filter(kind=kinds.POD.key).first()
+    rows = {row.kind: row for row in WatchState.objects.filter(kind__in=(kinds.POD.key, CLAIM))}
+    row = rows.get(kinds.POD.key)
+    if CLAIM in rows:
+        return (row.alive_at if row else None), rows[CLAIM].problem
     return (row.alive_at, row.problem) if row else (None, "watch has not started yet")

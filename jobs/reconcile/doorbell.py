@@ -24,3 +24,13 @@ def ring(job_id: uuid.UUID) -> None:
 def ring_on_commit(job: TrainJob) -> None:
     """Ring once the current transaction is committed, so that the worker sees the row."""
     transaction.on_commit(lambda: ring(job.pk))
+
+
+def ring_survey() -> None:
+    """Ask a worker to look what the cluster has, now that somebody watches it; beat asks every minute."""
+    from jobs.reconcile.tasks import survey
+
+    try:
+        survey.apply_async(retry=False)
+    except (OperationalError, OSError) as error:
+        log.warning("the broker does not answer (%s); the cluster is surveyed within a minute", error)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, DateTimeField, F, Value, When
 from django.utils import timezone
@@ -30,9 +29,9 @@ from jobs.state import phases
 from jobs.state.model import JobState
 from runtimes.spec.findings import Finding
 from runtimes.spec.kinds import ANNOTATION_NUM_NODES, MULTIKUEUE
+from trainui.claimed import claimed
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster, Object
-from trainui.cluster.connection import connect
 from trainui.cluster.errors import ClusterError, Conflict, Invalid, NotFound
 from trainui.events.changes import Change, publish
 
@@ -136,7 +135,7 @@ def _bring_in(this: Pass) -> bool:
         return False
     if job.cancel_requested_at and not job.attempts:
         return False
-    this.cluster = connect(settings.KUBECONFIG)
+    this.cluster = claimed()
     try:
         # Watch may have seen what a lost answer left in the cluster, even if it ended and went since.
         found = _mirrored_own(this) or (find_own(this.cluster, job) if job.cancel_requested_at else None)
@@ -168,7 +167,7 @@ def _mirrored_own(this: Pass) -> Object | None:
 
 
 def _read(this: Pass) -> Object | None:
-    this.cluster = this.cluster or connect(settings.KUBECONFIG)
+    this.cluster = this.cluster or claimed()
     try:
         return this.cluster.get(kinds.TRAIN_JOB, this.job.namespace, this.job.name)
     except NotFound:
@@ -176,7 +175,7 @@ def _read(this: Pass) -> Object | None:
 
 
 def _delete(this: Pass) -> None:
-    this.cluster = this.cluster or connect(settings.KUBECONFIG)
+    this.cluster = this.cluster or claimed()
     try:
         this.cluster.delete(kinds.TRAIN_JOB, this.job.namespace, this.name, propagation="Foreground", uid=this.job.uid)
     except (NotFound, Conflict):  # gone, or another one has the name by now
@@ -373,7 +372,7 @@ def _write_status(this: Pass, state: JobState) -> None:
     # A stale mirror must not write onto a newer state, or onto another job of that name.
     patch["metadata"] = {"resourceVersion": this.trainjob["metadata"]["resourceVersion"]}
     try:
-        this.cluster = this.cluster or connect(settings.KUBECONFIG)
+        this.cluster = this.cluster or claimed()
         this.cluster.merge_patch(kinds.TRAIN_JOB, this.job.namespace, this.name, patch, subresource="status")
     except NotFound:
         return

@@ -11,6 +11,7 @@ from jobs.reconcile import retention
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.lease import CLOCK_SLACK, held, of_the_gone
 from jobs.reconcile.reconcile import reconcile_job
+from jobs.reconcile.survey import survey as survey_cluster
 
 log = logging.getLogger(__name__)
 SWEEP_BATCH = 500
@@ -45,3 +46,9 @@ def expire() -> None:
     """Ask for the removal of some jobs whose time of retention is over."""
     if number := retention.expire():
         log.info("the time of retention of %d job(s) is over", number)
+
+
+@shared_task(name="jobs.reconcile.tasks.survey")
+def survey() -> None:
+    """Look what the cluster has and lacks."""
+    survey_cluster()

@@ -60,11 +60,15 @@ MUTATING_WEBHOOKS = Kind(
 VALIDATING_WEBHOOKS = Kind(
     _ADMISSION, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
 )
+TOKEN_REVIEW = Kind("authentication.k8s.io", "v1", "TokenReview", "tokenreviews", namespaced=False)
+SELF_SUBJECT_ACCESS_REVIEW = Kind(
+    "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
+)
 
 ALL = (
     TRAIN_JOB, TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME, JOB_SET, JOB, POD, POD_GROUP, COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP,
     CONFIG_MAP, SECRET, SERVICE, EVENT, NAMESPACE, NODE, LEASE, PERSISTENT_VOLUME_CLAIM, MUTATING_WEBHOOKS,
-    VALIDATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS, TOKEN_REVIEW, SELF_SUBJECT_ACCESS_REVIEW,
 )  # fmt: skip
 _BY_NAME = {(k.api_version, k.kind): k for k in ALL}
 

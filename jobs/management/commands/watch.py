@@ -9,9 +9,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from jobs.reconcile.doorbell import ring_survey
 from jobs.reconcile.lease import Leadership
 from jobs.reconcile.log_rows import follow, follow_all, start_captures
+from jobs.reconcile.survey import note_claim
 from jobs.reconcile.watch import WATCHED, MirrorSink, Selected, Writer
+from trainui.claimed import claimed
+from trainui.cluster.claim import Taken
+from trainui.cluster.errors import ClusterError
 from trainui.cluster.reflector import Reflector
 
 log = logging.getLogger(__name__)
@@ -31,9 +36,29 @@ class Command(BaseCommand):
         leadership = Leadership("watch")
         while not stop.is_set() and not leadership.renew():
             stop.wait(RENEW_SECONDS)
-        if not stop.is_set():
+        if self._claim(leadership, stop):
             self._lead(leadership, stop)
         leadership.resign()
+
+    def _claim(self, leadership: Leadership, stop: threading.Event) -> bool:
+        """Wait until the cluster is ours to reconcile; False when told to stop first. Says once who has it."""
+        said = ""
+        while not stop.is_set():
+            try:
+                claimed()
+                note_claim("")
+                return True
+            except Taken as error:
+                if str(error) != said:
+                    log.error("watch does not start: %s", error)
+                    note_claim(said := str(error))
+            except (
+                ClusterError
+            ):  # nobody can tell: the reflectors say what is wrong, and workers write nothing meanwhile
+                return True
+            stop.wait(RENEW_SECONDS)
+            leadership.renew()
+        return False
 
     def _lead(self, leadership: Leadership, stop: threading.Event) -> None:
         captures = start_captures()
@@ -51,10 +76,25 @@ class Command(BaseCommand):
         writer.start()
         for thread in threads:
             thread.start()
+        threading.Thread(target=_keep_claim, args=(stop,), name="claim", daemon=True).start()
         follow_all(captures)
+        ring_survey()
         while not stop.wait(RENEW_SECONDS):
             if not leadership.renew():
                 log.error("another watch took the lead; this one ends and stands by again")
                 stop.set()
         captures.stop()
         writer.join(5)
+
+
+def _keep_claim(stop: threading.Event) -> None:
+    """Renew the claim on the cluster, and stop when somebody else has it now; a thread, because calls may take longer than the lead lasts."""
+    while not stop.wait(RENEW_SECONDS):
+        try:
+            claimed()
+        except Taken as error:
+            log.error("watch ends: %s", error)
+            note_claim(str(error))
+            stop.set()
+        except ClusterError:  # the reflectors say so
+            continue
