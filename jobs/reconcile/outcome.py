@@ -48,7 +48,7 @@ def _observe(this: "Pass", events: list[Object]) -> JobState:
         "jobs": this.mirror.all(kinds.JOB),
         "pods": this.mirror.all(kinds.POD),
         "podgroups": this.mirror.all(kinds.POD_GROUP, kinds.COSCHEDULING_POD_GROUP, kinds.VOLCANO_POD_GROUP),
-        "workloads": [],
+        "workloads": this.workloads or [],
         "events": events,
     }
     return observe(snapshot, this.now)

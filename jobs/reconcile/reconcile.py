@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs import builders
 from jobs.models import TrainJob, TrainJobDetail
-from jobs.reconcile import children, retire
+from jobs.reconcile import children, queueing, retire
 from jobs.reconcile.adopt import row_of_trainjob
 from jobs.reconcile.carry_out import Blocked, Refused, carry_out
 from jobs.reconcile.desired import NotYet, desired
@@ -52,6 +52,7 @@ class Pass:
     mirror: Mirror
     cluster: Cluster | None = None
     trainjob: Object | None = None
+    workloads: list[Object] | None = None  # Kueue's; None for a job that it does not manage
     findings: list[Finding] = field(default_factory=list)
     trouble: str = ""  # a failure that may pass, said to the user and tried again
     recheck_at: datetime | None = None
@@ -108,6 +109,7 @@ def _forward(this: Pass) -> None:
     if job.cancel_requested_at:
         _delete(this)
         return
+    queueing.read_workloads(this)
     _apply_suspend(this)
     _apply_children(this)
 
@@ -191,7 +193,10 @@ def _apply_suspend(this: Pass) -> None:
         if this.job.suspended_by_id and this.job.phase == phases.RUNNING:  # resumed from outside
             here.filter(desired_suspend=None).update(suspended_by=None)
         return
-    if bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
+    if this.workloads is not None and not this.job.finished:
+        if not queueing.hold(this, wanted):
+            return
+    elif bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
         live = _read(this)  # not the mirror: another job may have the name by now
         if live is None or live["metadata"]["uid"] != this.job.uid:
             this.trainjob = live
@@ -230,7 +235,8 @@ def _build(this: Pass) -> list[Object]:
     wanted = desired(
         this.job, trainjob, this.token, have_keys=children.has_keys(this.mirror, this.job.detail.applied, this.now)
     )
-    this.detail["expected"] = {"replicated_jobs": wanted.expected, "gang": wanted.gang, "resized": resized}
+    expected = {"replicated_jobs": wanted.expected, "gang": wanted.gang, "resized": resized}
+    this.detail["expected"] = expected | {"demand": queueing.demand_of(this, wanted)}
     this.detail["objects_built"] = [mask(obj) for obj in wanted.objects]
     if (
         this.detail["expected"] != this.job.detail.expected
@@ -347,7 +353,7 @@ def _write(this: Pass, seen_due: datetime | None) -> bool:
     # A change that came while we worked has moved `due_at`: it stays due.
     unmoved = {"due_at": seen_due} if seen_due else {"due_at__isnull": True}
     due = Case(When(**unmoved, then=Value(recheck, output_field=DateTimeField())), default=F("due_at"))
-    this.detail["state"] = state.as_dict()
+    this.detail["state"] = state.as_dict() | queueing.place(this)
     with transaction.atomic():
         ours = guarded(job.pk, this.token, due_at=due, **derived)
         if ours:
