@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from jobs.models import TrainJob
+from jobs.reconcile import quotas as kept_quotas
 from jobs.reconcile import retention
 from jobs.reconcile.doorbell import ring
 from jobs.reconcile.lease import CLOCK_SLACK, held, of_the_gone
@@ -52,3 +53,9 @@ def expire() -> None:
 def survey() -> None:
     """Look what the cluster has and lacks."""
     survey_cluster()
+
+
+@shared_task(name="jobs.reconcile.tasks.quotas")
+def quotas() -> None:
+    """Look how much of the quotas and queues is used."""
+    kept_quotas.refresh()
