@@ -28,10 +28,13 @@ lint: env-dev  ## Format check, lint, types, import contracts, templates, depend
 conformance: env-dev  ## Run the shared conformance sets: N passed, N failed per set (CASES=DIR)
 	@$(PY) -m tests.conformance.run $(CASES)
 
+cluster: env-dev  ## Start the tests' real Kubernetes for people; prints a kubeconfig, Ctrl-C ends it (root, Go)
+	@exec $(PY) -m tests.rig
+
 bench: env-dev  ## Measure ratios, one JSON line each
 	@$(PY) -m bench
 
 lock:  ## Pin all requirements anew, with hashes
 	@sh tools/lock.sh
 
-.PHONY: help env env-dev up test test-all lint conformance bench lock
+.PHONY: help env env-dev up test test-all lint conformance cluster bench lock

@@ -89,9 +89,7 @@ JOBSET = Program(
     "sigs.k8s.io/jobset",
     manifests=("config/components/crd/bases/*.yaml", "config/components/webhook/manifests.yaml"),
 )
-KWOK = Program(
-    "kwok", "sigs.k8s.io/kwok", "v0.8.0", "sigs.k8s.io/kwok/cmd/kwok", manifests=("kustomize/stage/*/*/*.yaml",)
-)
+KWOK = Program("kwok", "sigs.k8s.io/kwok", "v0.8.0", "sigs.k8s.io/kwok/cmd/kwok")
 COREDNS = Program("coredns", "github.com/coredns/coredns", "v1.15.0", "github.com/coredns/coredns")
 GANG_SCHEDULER = _scheduler_plugins("gang-scheduler", "scheduler", "config/crd/bases/*.yaml")
 GANG_CONTROLLER = _scheduler_plugins("gang-controller", "controller")

@@ -1,0 +1,124 @@
+"""The process that keeps a test cluster: it starts everything, stops and starts programs when asked, and ends everything when it is told to, or when the
+process that owns the cluster is gone, however that ended.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.rig import programs
+from tests.rig.cluster import Cluster
+from tests.rig.programs import RigError
+
+LOOK_SECONDS = 1.0
+FACTS = "rig.json"  # written when the cluster is usable
+FAILURE = "failure.txt"  # written when it could not be started, or a program of it ended by itself
+CONTROL = "control.sock"
+
+
+class Keeper:
+    """Keeps one cluster for an owner."""
+
+    def __init__(self, folder: Path, owner: int, with_machine: bool) -> None:
+        self.folder = folder
+        self.owner = owner
+        self.with_machine = with_machine
+        self.stopped_by_us: set[str] = set()
+
+    def run(self, announce: Any = None) -> int:
+        """Start the cluster, keep it and end it; return 1 when it could not be started."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, _interrupt)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        cluster: Cluster | None = None
+        try:
+            began = time.monotonic()
+            programs.ensure()
+            built = time.monotonic()
+            cluster = Cluster(self.folder, self.owner, self.with_machine)
+            cluster.start()
+            facts = cluster.describe() | {
+                "keeper": os.getpid(),
+                "owner": self.owner,
+                "build_seconds": round(built - began, 1),
+                "start_seconds": round(time.monotonic() - built, 1),
+            }
+            _write(self.folder / FACTS, json.dumps(facts, indent=1))
+            if announce:
+                announce(facts)
+            self._keep(cluster)
+        except RigError as error:
+            _write(self.folder / FAILURE, str(error))
+            print(f"test cluster: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            pass
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            if cluster:
+                cluster.stop()
+        return 0
+
+    def _keep(self, cluster: Cluster) -> None:
+        """Wait for the owner's end; meanwhile answer its users and watch the programs."""
+        with contextlib.ExitStack() as stack:
+            control = stack.enter_context(socket.socket(socket.AF_UNIX))
+            control.bind(str(self.folder / CONTROL))
+            control.listen()
+            waiting: list[Any] = [control]
+            if self.owner:
+                try:
+                    handle = os.pidfd_open(self.owner)
+                except ProcessLookupError:
+                    return
+                stack.callback(os.close, handle)
+                waiting.append(handle)
+            while True:
+                ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
+                if self.owner and waiting[1] in ready:
+                    return
+                if control in ready:
+                    self._answer(cluster, control)
+                self._watch(cluster)
+
+    def _answer(self, cluster: Cluster, control: socket.socket) -> None:
+        connection, _ = control.accept()
+        with connection, connection.makefile("rw") as stream:
+            asked = json.loads(stream.readline())
+            try:
+                if asked["do"] == "stop":
+                    self.stopped_by_us.add(asked["program"])
+                    cluster.processes.stop(asked["program"], signal.Signals[asked.get("signal", "SIGTERM")])
+                elif asked["do"] == "start":
+                    cluster.processes.start(asked["program"])
+                    self.stopped_by_us.discard(asked["program"])
+                answer = {"ok": True}
+            except KeyError as error:
+                answer = {"error": f"the test cluster has no program {error}"}
+            stream.write(json.dumps(answer) + "\n")
+
+    def _watch(self, cluster: Cluster) -> None:
+        try:
+            cluster.processes.check()
+        except RigError as error:
+            if not (self.folder / FAILURE).exists():
+                _write(self.folder / FAILURE, str(error))
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _write(path: Path, content: str) -> None:
+    unfinished = path.with_suffix(".tmp")
+    unfinished.touch(mode=0o600)
+    unfinished.write_text(content)
+    unfinished.rename(path)
