@@ -32,10 +32,31 @@ PUBLIC_URL = env.text(
 ).rstrip("/")
 if not PUBLIC_URL.startswith(("http://", "https://")):
     raise BadSetting("TRAINUI_PUBLIC_URL", f"is {PUBLIC_URL!r}: it must begin with http:// or https://")
+POD_URL = env.text(
+    "TRAINUI_POD_URL",
+    PUBLIC_URL,
+    "Address at which pods report progress, where it is another.",
+    shown="TRAINUI_PUBLIC_URL",
+).rstrip("/")
+if not POD_URL.startswith(("http://", "https://")):
+    raise BadSetting("TRAINUI_POD_URL", f"is {POD_URL!r}: it must begin with http:// or https://")
+
+
+def _pod_ca() -> str:
+    path = env.text("TRAINUI_POD_CA", "", "File with the CA certificate of that address, for pods that do not know it.")
+    try:
+        return Path(path).read_text(encoding="utf-8") if path else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            "TRAINUI_POD_CA", f"names a file that cannot be read ({type(error).__name__}: {path})"
+        ) from None
+
+
+POD_CA = _pod_ca()
 KUBECONFIG = env.text(
     "TRAINUI_KUBECONFIG",
     str(DATA_DIR / "cluster" / "kubeconfig"),
-    "kubeconfig of the cluster; the local cluster writes its own.",
+    "kubeconfig of the cluster, or `in-cluster` for the service account of the pod; the local cluster writes its own.",
     shown="<data>/cluster/kubeconfig",
 )
 _LOCAL_KUBECONFIG = DATA_DIR / "cluster" / "kubeconfig"

@@ -22,16 +22,20 @@ class Rendezvous:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a program reports progress and stores artifacts, and the token that lets it.
+    """Where a program reports progress and stores artifacts, and what proves that it may.
 
     url: answers the POST of Kubeflow's progress report.
     artifacts_url: takes the files a job keeps.
     token: put into a Secret of the job, never into an environment variable.
+    audience: in place of a token, where the cluster makes one for each pod: whom that token is for.
+    authority: the CA certificate (PEM) of an https address that the image does not know.
     """
 
     url: str
     artifacts_url: str
-    token: str = field(repr=False)
+    token: str = field(default="", repr=False)
+    audience: str = ""
+    authority: str = ""
 
 
 @dataclass(frozen=True)

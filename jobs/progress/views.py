@@ -1,6 +1,6 @@
-"""The two addresses that pods call. Each request proves with the job's token that it comes from a pod of that job."""
+"""The two addresses that pods call. Each request proves with its token that it comes from a pod of that job."""
 
-import hmac
+import logging
 import uuid
 from collections.abc import Callable
 from functools import wraps
@@ -12,16 +12,18 @@ from django.views.decorators.csrf import csrf_exempt
 
 from jobs.models import TrainJob
 from jobs.progress.artifacts import ArtifactRefused, store_artifact
+from jobs.progress.identity import Refused, check_token
 from jobs.progress.status import StatusRefused, record_status
-from jobs.reconcile.desired import progress_token
+from trainui.cluster.errors import ClusterError
 from trainui.problems import error_response
 
+log = logging.getLogger(__name__)
 STATUS_MAX_BYTES = 64 << 10  # as upstream's status server
 View = Callable[[HttpRequest, TrainJob], HttpResponse]
 
 
 def for_pods(method: str) -> Callable[[Callable[..., HttpResponse]], Callable[..., HttpResponse]]:
-    """Let a view answer one method, to callers that hold the job's token; others get 405, 401 or 403 as upstream's server answers."""
+    """Let a view answer one method, to pods of the job; others get 405 or 403, as upstream's server answers."""
 
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         @csrf_exempt  # no cookies are read here: the token is in a header
@@ -30,9 +32,18 @@ def for_pods(method: str) -> Callable[[Callable[..., HttpResponse]], Callable[..
             if request.method != method:
                 return error_response(request, 405, "method_not_allowed", f"Only {method} is answered here.")
             scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-            if scheme != "Bearer" or not hmac.compare_digest(token.strip().encode(), progress_token(job_id).encode()):
-                return error_response(request, 403, "forbidden", "The token is not that of this job.")
             job = TrainJob.objects.select_related("detail").filter(pk=job_id).first()
+            try:
+                if scheme != "Bearer":
+                    raise Refused("A bearer token is required.")
+                check_token(job or TrainJob(pk=job_id), token.strip())
+            except Refused as refusal:
+                return error_response(request, 403, "forbidden", str(refusal))
+            except ClusterError as error:
+                log.warning("a report to job %s cannot be checked: %s", job_id, error)
+                return error_response(
+                    request, 503, "unavailable", "The cluster does not say whose token this is: report again."
+                )
             if job is None:
                 return error_response(request, 404, "not_found", "Train job not found.")
             return view(request, job, **arguments)

@@ -18,6 +18,7 @@ from jobs.reconcile.capabilities import capabilities
 from jobs.reconcile.lease import guarded
 from jobs.reconcile.runtimes import find_runtime
 from jobs.spec.validation import validate_trainjob
+from trainui.cluster import kinds
 
 Object = dict[str, Any]
 PORTS = range(20_000, 30_000)
@@ -52,9 +53,17 @@ def desired(job: TrainJob, trainjob: Object, token: uuid.UUID, have_keys: bool) 
 
 
 def progress_of(job: TrainJob) -> Progress:
-    """Return where the pods of a job report progress, and the token that lets them."""
-    base = f"{settings.PUBLIC_URL}/progress/{job.pk}"
-    return Progress(url=f"{base}/status", artifacts_url=f"{base}/artifacts", token=progress_token(job.pk))
+    """Return where the pods of a job report progress, and what lets them: on Kubernetes their own token, else one of the job."""
+    base = f"{settings.POD_URL}/progress/{job.pk}"
+    addresses = {"url": f"{base}/status", "artifacts_url": f"{base}/artifacts"}
+    if settings.POD_DNS:
+        return Progress(**addresses, audience=progress_audience(job.namespace, job.name), authority=settings.POD_CA)
+    return Progress(**addresses, token=progress_token(job.pk))
+
+
+def progress_audience(namespace: str, name: str) -> str:
+    """Return whom the tokens are for that pods of a job report with, as upstream names it."""
+    return f"{kinds.TRAIN_JOB.api_version}/namespaces/{namespace}/trainjobs/{name}/status"
 
 
 def progress_token(job_id: uuid.UUID) -> str:

@@ -40,7 +40,7 @@ NEEDS: tuple[Need, ...] = (
     _service(kinds.TRAIN_JOB, ("patch",), "write the state of jobs", "status"),
     # Owner references that block deletion need it where the OwnerReferencesPermissionEnforcement plugin is on.
     _service(kinds.TRAIN_JOB, ("update",), "own the objects of jobs", "finalizers"),
-    _service(kinds.CLUSTER_TRAINING_RUNTIME, (*_FOLLOW, "create", "patch"), "keep blueprints in the cluster"),
+    _service(kinds.CLUSTER_TRAINING_RUNTIME, _CHILD, "keep blueprints in the cluster"),
     _service(kinds.TRAINING_RUNTIME, _FOLLOW, "show runtimes of projects"),
     _service(kinds.JOB_SET, (*_CHILD, "delete"), "run jobs"),
     *(

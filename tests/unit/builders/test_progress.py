@@ -1,6 +1,7 @@
 """Where a program reports progress, and how private its token is."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,37 @@ def test_addresses_and_token():
     assert base64.b64decode(secret["data"]["token"]).decode() == PROGRESS.token
     assert PROGRESS.token not in str(jobset)
     assert "env" not in main(jobset, "other")
+
+
+AUDIENCE = "trainer.kubeflow.org/v1alpha1/namespaces/team-a/trainjobs/job/status"
+OF_POD = Progress("https://t.example/p", "https://t.example/a", audience=AUDIENCE, authority="PEM")
+
+
+def test_a_token_that_the_cluster_makes_for_each_pod_as_upstream_does():
+    objects = build(trainjob({}), TORCH, Capabilities(progress=OF_POD))
+    jobset = one(objects, "JobSet")
+    values = env(main(jobset, "node"))
+    assert values["KUBEFLOW_TRAINER_SERVER_URL"] == OF_POD.url
+    assert values["KUBEFLOW_TRAINER_SERVER_TOKEN"] == "/var/run/secrets/kubeflow/trainer/token"  # noqa: S105  a path
+    assert values["KUBEFLOW_TRAINER_SERVER_CA_CERT"] == "/var/run/secrets/kubeflow/trainer/ca.crt"
+    [volume] = pod(jobset, "node")["volumes"]
+    assert volume == {
+        "name": "kubeflow-trainer-token",
+        "projected": {
+            "sources": [
+                {"serviceAccountToken": {"audience": AUDIENCE, "expirationSeconds": 3600, "path": "token"}},
+                {"configMap": {"name": "job-tls-config", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            ]
+        },
+    }
+    assert one(objects, "ConfigMap", "job-tls-config")["data"] == {"ca.crt": "PEM"}
+    assert not [obj for obj in objects if obj["kind"] == "Secret"]
+
+
+def test_no_authority_where_the_image_knows_it():
+    objects = build(trainjob({}), TORCH, Capabilities(progress=replace(OF_POD, authority="")))
+    assert "KUBEFLOW_TRAINER_SERVER_CA_CERT" not in env(main(one(objects, "JobSet"), "node"))
+    assert "tls-config" not in str(objects)
 
 
 def test_no_endpoint_no_trace():
