@@ -40,7 +40,11 @@ def differences(wanted: Any, found: Any, path: str = "") -> list[str]:
 
 
 def outdated(manifest: dict[str, Any], observed: dict[str, Any] | None) -> bool:
-    """Whether the cluster lacks the runtime, or has what an earlier version of the blueprint applied."""
+    """Whether the cluster lacks the runtime, or has what an earlier version of the blueprint applied.
+
+    One without our digest is somebody else's of the same name, such as Kubeflow's stock runtime: it is never outdated.
+    """
     if observed is None:
         return True
-    return (observed["metadata"].get("annotations") or {}).get(HASH_ANNOTATION) != manifest_hash(manifest)
+    stamp = (observed["metadata"].get("annotations") or {}).get(HASH_ANNOTATION)
+    return stamp is not None and stamp != manifest_hash(manifest)

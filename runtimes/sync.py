@@ -1,6 +1,7 @@
 """Bringing blueprints into the cluster: applied when missing or of an earlier version, shown as drifted when somebody edited them there."""
 
 import logging
+from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
@@ -8,8 +9,10 @@ from django.utils import timezone
 from runtimes.drift import differences, outdated, stamped
 from runtimes.models import Runtime
 from trainui.claimed import claimed
+from trainui.cluster.client import Cluster
 from trainui.cluster.connection import connect
-from trainui.cluster.errors import ClusterError
+from trainui.cluster.errors import ClusterError, NotFound
+from trainui.cluster.kinds import CLUSTER_TRAINING_RUNTIME
 from trainui.events.changes import Change, publish
 
 log = logging.getLogger(__name__)
@@ -22,9 +25,10 @@ def sync_runtimes() -> None:
 
 
 def sync_runtime(row: Runtime, overwrite: bool = False) -> None:
-    """Apply one blueprint if the cluster lacks it or has an earlier version (or `overwrite`), and note whether it was edited there.
+    """Apply one blueprint if the cluster lacks it or has an earlier version of it (or `overwrite`), and note whether what is there differs.
 
-    An edit by hand is never undone unasked: it is shown, and a catalog admin decides.
+    An edit by hand is never undone unasked, and a runtime of that name that is not ours (Kubeflow's stock ones) is left as it is: jobs get
+    what the cluster has. Both are shown, and a catalog admin decides.
     """
     if row.manifest is None:
         return
@@ -33,8 +37,10 @@ def sync_runtime(row: Runtime, overwrite: bool = False) -> None:
         try:
             # What an admin asks for is done by web, which holds no claim.
             cluster = connect(settings.KUBECONFIG) if overwrite else claimed()
-            cluster.apply(stamped(row.manifest))
-            row.drifted, row.apply_error, row.applied_at = False, "", timezone.now()
+            # Looked at again, because before the first look of watch every runtime seems to be missing.
+            if overwrite or outdated(row.manifest, _live(cluster, row)):
+                cluster.apply(stamped(row.manifest))
+                row.drifted, row.apply_error, row.applied_at = False, "", timezone.now()
         except ClusterError as error:
             log.warning("blueprint %s: %s", row, error)
             row.apply_error = str(error)
@@ -46,3 +52,11 @@ def sync_runtime(row: Runtime, overwrite: bool = False) -> None:
         )
     if (row.drifted, row.apply_error) != before:
         publish(Change("runtime-changed", "", str(row.pk)))
+
+
+def _live(cluster: Cluster, row: Runtime) -> dict[str, Any] | None:
+    """Return the runtime as it stands in the cluster now, None if it is not there."""
+    try:
+        return cluster.get(CLUSTER_TRAINING_RUNTIME, None, row.name)
+    except NotFound:
+        return None

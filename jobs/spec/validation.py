@@ -45,6 +45,7 @@ SUBMIT_CHECKS: tuple[Rule, ...] = (
     submit.secret_names,
     submit.environment,
     submit.secret_keys,
+    submit.arguments,
     submit.resources,
     submit.tolerations,
     submit.node_selectors,

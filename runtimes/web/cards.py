@@ -28,8 +28,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class RuntimeCard:
-    """One runtime. needs: what a job of it takes, in words. here: how it runs on the local cluster, None on any other. blueprint: it has a form
-    of its own. path: what addresses name it by (namespace and name, or the name)."""
+    """One runtime. needs: what a job of it takes, in words. here: how it runs on the local cluster, None on any other. obstacle: why it cannot run
+    there, "" if it can. blueprint: it has a form of its own. path: what addresses name it by (namespace and name, or the name)."""
 
     name: str
     namespace: str
@@ -40,6 +40,7 @@ class RuntimeCard:
     tags: tuple[str, ...]
     needs: list[str]
     here: Mark | None
+    obstacle: str
     marks: list[Mark]
     blueprint: bool
     in_cluster: bool
@@ -94,6 +95,7 @@ def card_of(row: Runtime) -> RuntimeCard:
         tags=tuple(card.get("tags") or ()),
         needs=needs_of(card.get("needs") or {}),
         here=_here(card) if blueprint else None,
+        obstacle=_obstacle(card) if blueprint else "",
         marks=_marks(row, in_cluster, old),
         blueprint=blueprint,
         in_cluster=in_cluster,
@@ -104,15 +106,21 @@ def card_of(row: Runtime) -> RuntimeCard:
 
 def needs_of(needs: dict) -> list[str]:
     """Say what a job takes: nodes, accelerators and memory of each."""
-    nodes, devices = int(needs.get("nodes") or 1), int(needs.get("accelerators") or 0)
-    resource = str(needs.get("accelerator_resource") or "")
-    kind = "GPU" if resource.endswith("/gpu") else resource
+    nodes = int(needs.get("nodes") or 1)
     said = [f"{nodes} node{'s' if nodes != 1 else ''}"]
-    if devices:
-        said.append(f"{devices} {kind}{'s' if devices != 1 and kind == 'GPU' else ''} per node")
+    if devices := _devices(needs):
+        said.append(f"{devices} per node")
     if needs.get("memory"):
         said.append(f"{needs['memory']} memory per node")
     return [*said, str(needs["note"])] if needs.get("note") else said
+
+
+def _devices(needs: dict) -> str:
+    """The accelerators of a node in words, "" for none."""
+    count = int(needs.get("accelerators") or 0)
+    resource = str(needs.get("accelerator_resource") or "")
+    kind = "GPU" if resource.endswith("/gpu") else resource
+    return f"{count} {kind}{'s' if count != 1 and kind == 'GPU' else ''}" if count else ""
 
 
 def known_icon(name: str) -> str:
@@ -133,6 +141,18 @@ def _here(card: dict) -> Mark | None:
     if card.get("extra"):
         return Mark(f"needs {card['extra']} installed", "info", "arrow-down-tray")
     return Mark("runs on this machine", "ok", "computer-desktop")
+
+
+def _obstacle(card: dict) -> str:
+    """Why this machine cannot run a blueprint: said before somebody submits a job that would wait, or fail, for it."""
+    if settings.POD_DNS or card.get("local"):
+        return ""
+    devices = _devices(card.get("needs") or {})
+    wants = f"{devices} per node, and programs" if devices else "programs"
+    return (
+        f"It needs {wants} that come in a container image. The local cluster has no images: it runs what is installed on this machine. "
+        "Use it with a Kubernetes cluster."
+    )
 
 
 def _marks(row: Runtime, in_cluster: bool, old: bool) -> list[Mark]:

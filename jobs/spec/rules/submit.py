@@ -10,9 +10,9 @@ from jobs.spec.rules.base import Case
 from jobs.spec.rules.initializers import ROLES
 from jobs.spec.rules.patches import job_patches
 from jobs.spec.storage import check_uri
-from runtimes.spec.access import as_map, dig, maps, numbered
+from runtimes.spec.access import as_list, as_map, dig, maps, numbered
 from runtimes.spec.dns import LABEL_MAX, is_label_1123, is_label_key, is_label_value
-from runtimes.spec.env import check_entry
+from runtimes.spec.env import MAX_ENTRY_BYTES, check_entry
 from runtimes.spec.findings import Finding
 from runtimes.spec.kinds import ANNOTATION_NUM_NODES
 
@@ -82,6 +82,18 @@ def environment(case: Case) -> Iterator[Finding]:
             if value is not None and entry.get("valueFrom") is not None:
                 message = f"{entry.get('name')} cannot have both a value and a reference"
                 yield Finding(f"{path}[{index}].valueFrom", "conflict", message)
+
+
+def arguments(case: Case) -> Iterator[Finding]:
+    """Each word of command and args is one that a program can be given: Linux refuses longer ones (execve), and none holds a NUL byte."""
+    for field in ("command", "args"):
+        for index, word in enumerate(as_list(case.trainer.get(field))):
+            path, size = f"spec.trainer.{field}[{index}]", len(str(word).encode("utf-8", "surrogatepass"))
+            if size > MAX_ENTRY_BYTES:
+                message = f"is {size} bytes long: a program takes at most {MAX_ENTRY_BYTES} in one argument; put it into a file or a ConfigMap"
+                yield Finding(path, "too_large", message, {"max_bytes": MAX_ENTRY_BYTES})
+            elif "\0" in str(word):
+                yield Finding(path, "control_char", "must not hold a NUL character")
 
 
 def resources(case: Case) -> Iterator[Finding]:

@@ -116,6 +116,17 @@ def test_the_page_of_a_blueprint(catalog, as_user):
     assert 'href="/jobs?runtime=sample-mnist"' in html
 
 
+@pytest.mark.parametrize("address", ["/runtimes/torchtune-llama3.2-1b", "/submit/with/torchtune-llama3.2-1b"])
+def test_what_cannot_run_on_this_machine_says_why(catalog, as_user, settings, address):
+    wanted = "It needs 1 GPU per node, and programs that come in a container image."
+    assert wanted in text(as_user("engineer").get(address))
+    assert "cannot run here" not in text(
+        as_user("engineer").get(address.replace("torchtune-llama3.2-1b", "jax-distributed"))
+    )
+    settings.POD_DNS = True  # a cluster where pods run in images
+    assert "cannot run here" not in text(as_user("engineer").get(address))
+
+
 def test_the_page_of_a_runtime_of_a_project(catalog, as_user):
     catalog.plain("ours", "team")
     page = as_user("engineer").get("/runtimes/team/ours")
