@@ -13,6 +13,7 @@ from trainui_finetune.options import Options, lora_settings, parse, training_set
 from trainui_finetune.progress import Progress
 
 from runtimes.services import BLUEPRINTS_DIR
+from runtimes.spec.access import containers, replicated_jobs
 from runtimes.spec.blueprint import load_blueprint
 from runtimes.spec.parameters import bind
 
@@ -73,7 +74,7 @@ def test_the_blueprints_give_arguments_that_it_takes(name: str, values: dict[str
     options = parse(trainer["args"])
     assert options.model == yaml.safe_load((BLUEPRINTS_DIR / f"{name}.yaml").read_text())["parameters"][0]["default"]
     assert options.max_steps == values.get("max_steps")
-    [mount] = blueprint.runtime["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]  # fmt: skip
+    [mount] = containers(replicated_jobs(blueprint.runtime)[0])[0]["volumeMounts"]
     assert options.output.startswith(mount["mountPath"] + "/"), "checkpoints lie on the volume that outlives a restart"
 
 
