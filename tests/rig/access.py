@@ -1,4 +1,4 @@
-"""Users and their rights: `trainui` has what deploy/ gives to its service account, nothing more; `stranger` has nothing; `admin` may do everything."""
+"""Users and their rights: one named as a service account of deploy/ has what that has, nothing more; `stranger` has none; `admin` has all."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,8 @@ from typing import Any
 import yaml
 
 from tests.rig.api import Api
-from tests.rig.programs import RigError
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-USER = "trainui"
 KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
 
 
@@ -25,12 +23,16 @@ def shipped(folder: Path = DEPLOY) -> list[dict[str, Any]]:
 
 
 def grant(api: Api, folder: Path = DEPLOY) -> None:
-    """Apply what deploy/ ships; wherever it binds a service account, bind the user trainui too."""
+    """Apply what deploy/ ships, and bind beside each service account the user of the same name."""
     objects = shipped(folder)
+    for namespace in {obj["metadata"]["namespace"] for obj in objects if "namespace" in obj["metadata"]}:
+        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     for obj in objects:
-        if obj["kind"].endswith("Binding"):
-            if obj["kind"] == "RoleBinding" and not obj["metadata"].get("namespace"):
-                raise RigError(f"RoleBinding {obj['metadata']['name']} of deploy/ names no namespace")
-            user = {"kind": "User", "name": USER, "apiGroup": "rbac.authorization.k8s.io"}
-            obj = obj | {"subjects": [*obj.get("subjects", []), user]}
-        api.apply(obj)
+        api.apply(_with_users(obj) if obj["kind"].endswith("Binding") else obj)
+
+
+def _with_users(binding: dict[str, Any]) -> dict[str, Any]:
+    subjects = binding.get("subjects", [])
+    accounts = [subject["name"] for subject in subjects if subject["kind"] == "ServiceAccount"]
+    users = [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in accounts]
+    return binding | {"subjects": [*subjects, *users]}

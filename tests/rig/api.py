@@ -101,7 +101,7 @@ def documents(path: Path) -> list[Object]:
     """Return the objects of a manifest; those of large files are kept as JSON beside it, which is read ten times faster."""
     kept = path.with_suffix(".json")
     if not kept.exists():
-        loaded = [doc for doc in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader) if doc]
+        loaded = [doc for doc in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader) if isinstance(doc, dict)]
         unfinished = kept.with_suffix(f".{time.monotonic_ns()}")
         unfinished.write_bytes(orjson.dumps(loaded, default=str))
         unfinished.rename(kept)

@@ -8,13 +8,13 @@ from typing import Any
 
 from tests.rig import access, control_plane, coscheduling, dns, image, jobset, kwok, machine, programs
 from tests.rig.network import Forwarder, take_slot
+from tests.rig.processes import Processes
 from tests.rig.programs import TRAINER_CRDS
 from tests.rig.site import USERS, Site
 
 # Whoever makes pods anew ends first, then who places and runs them, the storage last.
 _MAKERS = ["jobset", "kube-controller-manager", "kube-scheduler", "gang-scheduler", "gang-controller", "kwok"]
 _RUNNERS = ["kubelet", "coredns"]
-_LAST = ["containerd", "kube-apiserver", "etcd"]
 
 
 class Cluster:
@@ -32,7 +32,7 @@ class Cluster:
         self.forwarder: Forwarder | None = None
 
     @property
-    def processes(self) -> Any:
+    def processes(self) -> Processes:
         """Return the programs that run."""
         return self.site.processes
 
@@ -87,15 +87,15 @@ class Cluster:
     def stop(self) -> None:
         """End everything and leave nothing but the logs: pods first, then programs, mounts, bridge."""
         processes = self.site.processes
-        processes.stop_all(_MAKERS)
+        processes.kill_all(_MAKERS)
         if self.with_machine and {"kubelet", "containerd", "kube-apiserver"} <= processes.running.keys():
             with contextlib.suppress(Exception):  # what is left then, clean() ends by force
                 machine.remove_pods(self.site)
-        processes.stop_all(_RUNNERS)
+        processes.kill_all(_RUNNERS)
         if self.forwarder:
             self.forwarder.close()
         machine.clean(self.folder, self.slot.network)
-        processes.stop_all([*_LAST, *processes.running])
+        processes.kill_all(list(processes.running))
         self._remove_data()
         self.slot.release()
 

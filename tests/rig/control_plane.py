@@ -1,5 +1,7 @@
 """etcd, API server, controller manager and scheduler, with gang scheduling on."""
 
+import httpx
+
 from tests.rig import certificates, programs
 from tests.rig.api import Refused
 from tests.rig.programs import RigError
@@ -30,7 +32,6 @@ def _api_server(site: Site, etcd: str) -> list[str]:
     kubelet_certificate, kubelet_key = site.authority.issue(
         "kubelet-client", "kube-apiserver", organization="system:masters"
     )
-    proxy_certificate, proxy_key = site.authority.issue("front-proxy", "front-proxy")
     signer = certificates.service_account_key(site.folder / "certificates" / "service-accounts.key")
     return [
         programs.binary(programs.APISERVER),
@@ -50,7 +51,21 @@ def _api_server(site: Site, etcd: str) -> list[str]:
         f"--kubelet-client-certificate={kubelet_certificate}",
         f"--kubelet-client-key={kubelet_key}",
         "--kubelet-preferred-address-types=InternalIP",
-        # Aggregated APIs, such as Kueue's visibility, ask who forwards to them.
+        *_front_proxy(site),
+        "--runtime-config=scheduling.k8s.io/v1beta1=true",
+        # Pods that ask for GPUs get the toleration of GPU machines, all others stay on the real one; and, as on OpenShift, whoever makes an
+        # object that blocks the deletion of its owner must be allowed to set the owner's finalizers.
+        "--enable-admission-plugins=ExtendedResourceToleration,OwnerReferencesPermissionEnforcement",
+        "--allow-privileged=true",
+        "--profiling=false",
+        *GANGS,
+    ]
+
+
+def _front_proxy(site: Site) -> list[str]:
+    """Return how aggregated APIs, such as Kueue's visibility, learn who forwards to them."""
+    proxy_certificate, proxy_key = site.authority.issue("front-proxy", "front-proxy")
+    return [
         f"--requestheader-client-ca-file={site.authority.file}",
         "--requestheader-allowed-names=front-proxy",
         "--requestheader-username-headers=X-Remote-User",
@@ -58,12 +73,6 @@ def _api_server(site: Site, etcd: str) -> list[str]:
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         f"--proxy-client-cert-file={proxy_certificate}",
         f"--proxy-client-key-file={proxy_key}",
-        "--runtime-config=scheduling.k8s.io/v1beta1=true",
-        # Pods that ask for GPUs get the toleration of GPU machines; all others stay on the real one.
-        "--enable-admission-plugins=ExtendedResourceToleration",
-        "--allow-privileged=true",
-        "--profiling=false",
-        *GANGS,
     ]
 
 
@@ -74,8 +83,6 @@ def wait_for_storage(site: Site) -> None:
 
 def ready(site: Site) -> bool:
     """Say whether the API server is ready, with its own roles and namespaces made."""
-    import httpx
-
     try:
         return site.api().request("GET", "/readyz") == "ok"
     except (Refused, httpx.TransportError):

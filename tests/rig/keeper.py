@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ LOOK_SECONDS = 1.0
 FACTS = "rig.json"  # written when the cluster is usable
 FAILURE = "failure.txt"  # written when it could not be started, or a program of it ended by itself
 CONTROL = "control.sock"
+Facts = dict[str, Any]
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Keeper:
@@ -32,9 +35,9 @@ class Keeper:
         self.with_machine = with_machine
         self.stopped_by_us: set[str] = set()
 
-    def run(self, announce: Any = None) -> int:
+    def run(self, announce: Callable[[Facts], None] | None = None) -> int:
         """Start the cluster, keep it and end it; return 1 when it could not be started."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in _ENDING:
             signal.signal(number, _interrupt)
         self.folder.mkdir(parents=True, exist_ok=True)
         cluster: Cluster | None = None
@@ -44,12 +47,7 @@ class Keeper:
             built = time.monotonic()
             cluster = Cluster(self.folder, self.owner, self.with_machine)
             cluster.start()
-            facts = cluster.describe() | {
-                "keeper": os.getpid(),
-                "owner": self.owner,
-                "build_seconds": round(built - began, 1),
-                "start_seconds": round(time.monotonic() - built, 1),
-            }
+            facts = self._facts(cluster, built - began, time.monotonic() - built)
             _write(self.folder / FACTS, json.dumps(facts, indent=1))
             if announce:
                 announce(facts)
@@ -61,11 +59,19 @@ class Keeper:
         except KeyboardInterrupt:
             pass
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in _ENDING:
                 signal.signal(number, signal.SIG_IGN)
             if cluster:
                 cluster.stop()
         return 0
+
+    def _facts(self, cluster: Cluster, build_seconds: float, start_seconds: float) -> Facts:
+        return cluster.describe() | {
+            "keeper": os.getpid(),
+            "owner": self.owner,
+            "build_seconds": round(build_seconds, 1),
+            "start_seconds": round(start_seconds, 1),
+        }
 
     def _keep(self, cluster: Cluster) -> None:
         """Wait for the owner's end; meanwhile answer its users and watch the programs."""
@@ -100,7 +106,7 @@ class Keeper:
                 elif asked["do"] == "start":
                     cluster.processes.start(asked["program"])
                     self.stopped_by_us.discard(asked["program"])
-                answer = {"ok": True}
+                answer: Facts = {"ok": True}
             except KeyError as error:
                 answer = {"error": f"the test cluster has no program {error}"}
             stream.write(json.dumps(answer) + "\n")

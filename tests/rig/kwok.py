@@ -41,24 +41,10 @@ def add_machines(
     names = [f"{prefix}-{number}" for number in range(count)]
     room = {"cpu": cpu, "memory": memory, "pods": "110"} | ({GPU: str(gpus)} if gpus else {})
     for name in names:
-        metadata: dict[str, Any] = {
-            "name": name,
-            "annotations": {FAKE: "fake"},
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "trainui.dev/machine": "fake"},
-        }
-        metadata["labels"] |= labels or {}
-        spec = {"taints": [TAINT] if taints is None else taints}
-        api.request(
-            "POST",
-            "/api/v1/nodes",
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": metadata,
-                "spec": spec,
-                "status": {"capacity": room, "allocatable": room},
-            },
-        )
+        own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "trainui.dev/machine": "fake"}
+        node = _node(name) | {"spec": {"taints": [TAINT] if taints is None else taints}}
+        node["metadata"] |= {"annotations": {FAKE: "fake"}, "labels": own | (labels or {})}
+        api.request("POST", "/api/v1/nodes", node | {"status": {"capacity": room, "allocatable": room}})
     waiting = set(names)
 
     def ready() -> bool:

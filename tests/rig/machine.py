@@ -117,8 +117,16 @@ def _answers(folder: Path) -> bool:
 def start_kubelet(site: Site) -> None:
     """Wait for containerd, then start the kubelet; the API server is there already."""
     site.processes.wait_for(lambda: _answers(site.folder), "containerd to answer", "containerd")
+    command = [programs.binary(programs.KUBELET), f"--config={site.write('kubelet.yaml', _kubelet(site))}"]
+    command += [f"--kubeconfig={site.kubeconfig()}", f"--root-dir={site.folder / 'kubelet'}"]
+    command += [f"--hostname-override={NAME}", f"--node-ip={site.network.address}"]
+    command += ["--node-labels=trainui.dev/machine=real"]
+    site.processes.run("kubelet", command)
+
+
+def _kubelet(site: Site) -> dict[str, Any]:
     certificate, key = site.authority.issue("kubelet", NAME, (NAME, site.network.address))
-    config: dict[str, Any] = {
+    return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "address": site.network.address,
@@ -139,24 +147,23 @@ def start_kubelet(site: Site) -> None:
         "resolvConf": site.write("resolv.conf", "nameserver 127.0.0.1\n"),
         "podLogsDir": str(site.folder / "pod-logs"),  # kubelets that share a folder delete each other's logs
         "maxPods": MAX_PODS,
-        "failCgroupV1": False,
-        "cgroupDriver": "cgroupfs",
-        "cgroupsPerQOS": False,
-        "enforceNodeAllocatable": [],
-        "failSwapOn": False,
-        "localStorageCapacityIsolation": False,
         "nodeStatusUpdateFrequency": "10s",
         "kubeAPIQPS": 300,
         "kubeAPIBurst": 600,
-        "registryPullQPS": 0,
         "imageGCHighThresholdPercent": 100,  # the image cannot be pulled again
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        **_WITHOUT_SYSTEMD,
     }
-    command = [programs.binary(programs.KUBELET), f"--config={site.write('kubelet.yaml', config)}"]
-    command += [f"--kubeconfig={site.kubeconfig()}", f"--root-dir={site.folder / 'kubelet'}"]
-    command += [f"--hostname-override={NAME}", f"--node-ip={site.network.address}"]
-    command += ["--node-labels=trainui.dev/machine=real"]
-    site.processes.run("kubelet", command)
+
+
+_WITHOUT_SYSTEMD = {
+    "failCgroupV1": False,
+    "cgroupDriver": "cgroupfs",
+    "cgroupsPerQOS": False,
+    "enforceNodeAllocatable": [],
+    "failSwapOn": False,
+    "localStorageCapacityIsolation": False,
+}
 
 
 def wait_until_ready(site: Site) -> None:

@@ -14,7 +14,8 @@ from tests.rig.processes import Processes
 # name -> user name and group of the API server's token file
 USERS = {
     "admin": ("admin", "system:masters"),
-    "trainui": ("trainui", "trainui"),
+    "trainui": ("trainui", "trainui"),  # named as the service accounts of deploy/: access.py
+    "trainui-web": ("trainui-web", "trainui"),
     "stranger": ("stranger", "strangers"),
 }
 

@@ -64,10 +64,7 @@ def _stage(kind: str, name: str, status: str, milliseconds: int = 0, **more: Any
 
 
 def _of_pods() -> list[dict[str, Any]]:
-    pulling = "Back-off pulling image"
-    ended = {"milliseconds": 0, "after": RUN_FOR}
-    code = f'{{{{ or ( index .metadata.annotations "{EXIT_CODE}" ) "1" }}}}'
-    outer_code = code.replace(".metadata", "$.metadata")
+    code = f'{{{{ or ( index $.metadata.annotations "{EXIT_CODE}" ) "1" }}}}'
     return [
         _stage(
             "Pod",
@@ -90,18 +87,18 @@ def _of_pods() -> list[dict[str, Any]]:
         _stage(
             "Pod",
             "back-off",
-            _containers(_waiting("ImagePullBackOff", pulling)),
+            _containers(_waiting("ImagePullBackOff", "Back-off pulling image")),
             300,
             event=("Warning", "Failed", "Error: ImagePullBackOff"),
         ),
-        _stage("Pod", "complete", _done("Succeeded", _terminated("0", "Completed")), **ended),
-        _stage("Pod", "fail", _done("Failed", _terminated(outer_code, "Error")), **ended),
-        _stage("Pod", "oom", _done("Failed", _terminated("137", "OOMKilled")), **ended),
+        _stage("Pod", "complete", _done("Succeeded", _terminated("0", "Completed")), after=RUN_FOR),
+        _stage("Pod", "fail", _done("Failed", _terminated(code, "Error")), after=RUN_FOR),
+        _stage("Pod", "oom", _done("Failed", _terminated("137", "OOMKilled")), after=RUN_FOR),
         _stage(
             "Pod",
             "evicted",
             _EVICTED + _done("Failed", _terminated("137", "Error"), _DISRUPTED),
-            **ended,
+            after=RUN_FOR,
             event=("Warning", "Evicted", _PRESSURE),
         ),
         _stage("Pod", "terminate", _done("Failed", _terminated("143", "Error"))),

@@ -162,11 +162,14 @@ def test_mpi_is_in_the_image(rig: Rig, rig_namespace: str) -> None:
 
 
 def test_users_may_do_what_they_were_given(rig: Rig, rig_namespace: str) -> None:
-    wanted = rig.admin.path("v1", "Secret", rig_namespace)
-    for user in ("trainui", "stranger"):
-        with pytest.raises(Refused, match=f'"{user}" cannot list resource "secrets"') as refused:
-            rig.api(user).request("GET", wanted)
+    for user in ("trainui", "trainui-web", "stranger"):
+        with pytest.raises(Refused, match=f'"{user}" cannot create resource "pods"') as refused:
+            rig.api(user).request("POST", rig.admin.path("v1", "Pod", rig_namespace), pod("one", "any"))
         assert refused.value.status == 403
+    jobsets = rig.admin.path("jobset.x-k8s.io/v1alpha2", "JobSet", rig_namespace)
+    assert rig.api("trainui").request("GET", jobsets)["items"] == []
+    with pytest.raises(Refused, match='"stranger" cannot list resource "jobsets"'):
+        rig.api("stranger").request("GET", jobsets)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_users_may_do_what_they_were_given(rig: Rig, rig_namespace: str) -> None
 def test_lives_of_pods(
     rig: Rig, rig_namespace: str, pool: str, annotations: dict[str, str], expected: tuple[str, str, int | None]
 ) -> None:
-    one = pod("one", "any", gpus=1, **annotations)
+    one = pod("one", "any", None, 1, **annotations)
     one["spec"]["nodeSelector"] = {"pool": pool}
     rig.admin.apply(one, rig_namespace)
     path = rig.admin.path("v1", "Pod", rig_namespace, "one")
