@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tests.jobs.job_env import make_job_env
+from tests.rig.fixtures import pytest_sessionfinish, rig, rig_namespace
 from tests.stack import Stack, running
 
+__all__ = ["pytest_sessionfinish", "rig", "rig_namespace"]
 STRICT = os.environ.get("TRAINUI_STRICT") == "1"
 
 
