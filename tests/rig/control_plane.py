@@ -14,6 +14,16 @@ FAST = (
 # Without v1beta1 a scheduler with this gate waits for its PodGroups for ever and schedules nothing at all.
 GANGS = ("--feature-gates=GenericWorkload=true",)
 
+AUDIT_LOG = "audit.log"
+_OURS = ["trainui", "trainui-web", "system:serviceaccount:trainui:trainui", "system:serviceaccount:trainui:trainui-web"]
+# The calls of those users whose rights deploy/ ships, to compare what it allows with what is really asked.
+_AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata", "users": _OURS}, {"level": "None"}],
+}
+
 
 def start_storage(site: Site) -> None:
     """Start etcd and the API server."""
@@ -51,6 +61,8 @@ def _api_server(site: Site, etcd: str) -> list[str]:
         f"--kubelet-client-certificate={kubelet_certificate}",
         f"--kubelet-client-key={kubelet_key}",
         "--kubelet-preferred-address-types=InternalIP",
+        f"--audit-policy-file={site.write('audit-policy.yaml', _AUDIT)}",
+        f"--audit-log-path={site.folder / AUDIT_LOG}",
         *_front_proxy(site),
         "--runtime-config=scheduling.k8s.io/v1beta1=true",
         # Pods that ask for GPUs get the toleration of GPU machines, all others stay on the real one; and, as on OpenShift, whoever makes an

@@ -13,12 +13,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tests.rig import kwok, machine, programs
 from tests.rig.api import Api, Refused, wait_until
+from tests.rig.control_plane import AUDIT_LOG
 from tests.rig.keeper import CONTROL, FACTS, FAILURE
 from tests.rig.programs import RigError
 
@@ -38,6 +40,25 @@ def obstacle() -> str:
     if programs.missing() and shutil.which("go") is None:
         return "the test cluster needs Go to build its programs"
     return ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question to the API server, in the words of RBAC, and the code of its answer."""
+
+    verb: str
+    group: str
+    resource: str  # with its subresource, as in pods/log
+    namespace: str
+    code: int
+
+    @classmethod
+    def of(cls, event: dict[str, Any]) -> "Call":
+        """Read it from an entry of the audit log."""
+        target = event["objectRef"]
+        resource = "/".join(filter(None, (target.get("resource", ""), target.get("subresource", ""))))
+        code = event.get("responseStatus", {}).get("code", 0)
+        return cls(event["verb"], target.get("apiGroup", ""), resource, target.get("namespace", ""), code)
 
 
 class Rig:
@@ -96,6 +117,15 @@ class Rig:
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
+
+    def calls(self, user: str = "trainui") -> list[Call]:
+        """Return what a user of deploy/ has asked the API server for so far, in order."""
+        found = []
+        for line in (self.folder / AUDIT_LOG).read_text().splitlines():
+            event = json.loads(line)
+            if event["user"]["username"] == user and "objectRef" in event:
+                found.append(Call.of(event))
+        return found
 
     def add_machines(self, count: int, prefix: str, **shape: Any) -> list[str]:
         """Make fake machines PREFIX-0 ... with 8 GPUs each (`gpus`, `labels`, `taints`, `cpu`, `memory`) and return their names."""

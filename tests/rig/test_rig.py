@@ -9,7 +9,7 @@ import pytest
 from tests.rig import coscheduling
 from tests.rig.api import Refused, wait_until
 from tests.rig.manifests import jobset, life, pod, pod_template
-from tests.rig.rig import Rig
+from tests.rig.rig import Call, Rig
 
 pytestmark = pytest.mark.xdist_group("rig")
 GANG = 3
@@ -168,6 +168,8 @@ def test_users_may_do_what_they_were_given(rig: Rig, rig_namespace: str) -> None
         assert refused.value.status == 403
     jobsets = rig.admin.path("jobset.x-k8s.io/v1alpha2", "JobSet", rig_namespace)
     assert rig.api("trainui").request("GET", jobsets)["items"] == []
+    seen = Call("list", "jobset.x-k8s.io", "jobsets", rig_namespace, 200)
+    wait_until(lambda: seen in rig.calls("trainui"), "the audit log to tell of it")
     with pytest.raises(Refused, match='"stranger" cannot list resource "jobsets"'):
         rig.api("stranger").request("GET", jobsets)
 
