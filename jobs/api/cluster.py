@@ -1,5 +1,6 @@
 """REST of the cluster: how full it is, what waits, what it serves."""
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -11,6 +12,7 @@ from jobs.api import schemas
 from jobs.api.represent import job_summary, time_text
 from jobs.builders.resources import as_quantities
 from jobs.queries.cluster import CORDONED, NOT_READY, SILENT, Held, Machine, Served, cluster_of, is_local
+from jobs.queries.cluster_checks import survey_of_cluster
 from jobs.queries.job import freshness
 from jobs.reconcile.capabilities import capabilities
 from trainui.api import caller
@@ -24,6 +26,7 @@ class ClusterView(APIView):
         """Read machines with what holds them, what waits and why, and which kinds the cluster serves. Jobs of others have no name."""
         found = cluster_of(caller(request))
         alive_at, problem = freshness()
+        survey = survey_of_cluster()
         return Response(
             {
                 "local": is_local(),
@@ -35,6 +38,8 @@ class ClusterView(APIView):
                     "of_other_projects": found.others,
                 },
                 "kinds": [_served(served) for served in found.served],
+                "checks": [asdict(check) for check in survey.checks],
+                "surveyed": {"at": time_text(survey.at), "problem": survey.problem or None},
                 "gang_schedulers": sorted(capabilities().gang_schedulers),
                 "data_age": {"watch_alive_at": time_text(alive_at), "problem": problem or None},
             }

@@ -182,6 +182,10 @@ Cluster = inline_serializer(
         "machines_not_listed": s.IntegerField(),
         "waiting": Any_(help_text="Jobs that wait, the oldest first, and how many more there are."),
         "kinds": Any_(help_text="Whether each kind that trainui works with is served."),
+        "checks": Any_(
+            help_text="What the cluster has and lacks: key, title, state (ok, lacks, warns, absent, unknown), text, and the remedy."
+        ),
+        "surveyed": Any_(help_text="When it was looked at, and why not since."),
         "gang_schedulers": s.ListField(child=s.CharField()),
         "data_age": Any_(),
     },

@@ -1,6 +1,6 @@
 """What the cluster has and lacks, looked up now and then, so that pages and builders never have to ask it."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE, NEEDS, SERV
 from trainui.events.changes import Change, publish
 
 Facts = dict[str, Any]
+SILENT = timedelta(minutes=2)  # a Lease that nobody renewed for so long holds nobody up
 
 
 def note_claim(problem: str) -> None:
@@ -51,8 +52,8 @@ def collect(cluster: Cluster, now: datetime) -> Facts:
         # The server tells whole seconds; a second or two is no difference.
         "skew_seconds": 0 if skew is None or abs(skew) < 2 else round(skew),
         "denied": _denied(cluster),
-        "upstream": _upstream(cluster),
-        "holder": _holder(cluster),
+        "upstream": _upstream(cluster, theirs or now),
+        "holder": _holder(cluster, theirs or now),
         "installation": installation(),
         "schedulers": _schedulers(),
     }
@@ -98,21 +99,30 @@ def _row(need: Need, verb: str) -> Facts:
     }
 
 
-def _upstream(cluster: Cluster) -> list[Facts]:
+def _upstream(cluster: Cluster, now: datetime) -> list[str]:
+    """Return the namespaces in which Kubeflow's controller is at work."""
     try:
         found, _ = cluster.list(kinds.LEASE, field_selector=f"metadata.name={UPSTREAM_LEASE}")
     except Forbidden:
         return []
-    held = [lease for lease in found if (lease.get("spec") or {}).get("holderIdentity")]
-    return [{"namespace": o["metadata"]["namespace"], "renewed": o["spec"].get("renewTime")} for o in held]
+    return sorted(lease["metadata"]["namespace"] for lease in found if _alive(lease.get("spec") or {}, now))
 
 
-def _holder(cluster: Cluster) -> Facts | None:
+def _holder(cluster: Cluster, now: datetime) -> str:
+    """Return the installation that reconciles the cluster, "" when none does."""
     try:
         spec = cluster.get(kinds.LEASE, LEASE_NAMESPACE, LEASE_NAME).get("spec") or {}
     except (NotFound, Forbidden):
-        return None
-    return {"identity": spec.get("holderIdentity"), "renewed": spec.get("renewTime")}
+        return ""
+    return str(spec["holderIdentity"]) if _alive(spec, now) else ""
+
+
+def _alive(spec: Facts, now: datetime) -> bool:
+    try:
+        renewed = datetime.fromisoformat(str(spec.get("renewTime")).replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return bool(spec.get("holderIdentity")) and now - renewed < SILENT
 
 
 def _schedulers() -> list[Facts]:

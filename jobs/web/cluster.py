@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from jobs.queries.cluster import CORDONED, READY, Cluster, cluster_of, is_local, total
+from jobs.queries.cluster_checks import ABSENT, LACKS, OK, UNKNOWN, WARNS, survey_of_cluster
 from jobs.queries.job import freshness
 from jobs.reconcile.capabilities import capabilities
 from jobs.spec.masking import mask_text
@@ -23,6 +24,15 @@ _SCHEDULERS = {
     "volcano": "Volcano",
     "coscheduling": "scheduler-plugins (Coscheduling)",
 }
+
+_LOOKS = {  # tone, icon and word of a check's state
+    OK: ("ok", "check-circle", "ok"),
+    LACKS: ("error", "x-circle", "missing"),
+    WARNS: ("warn", "exclamation-triangle", "look"),
+    ABSENT: ("neutral", "minus-circle", "optional"),
+    UNKNOWN: ("unknown", "question-mark-circle", "unknown"),
+}
+SURVEY_STALE_SECONDS = 180  # it is made every minute
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,7 @@ def cluster(request: HttpRequest) -> HttpResponse:
     found = cluster_of(person(request))
     alive_at, problem = freshness()
     old = alive_at is None or (timezone.now() - alive_at).total_seconds() > STALE_SECONDS
+    survey = None if is_local() else survey_of_cluster()
     context: dict[str, Any] = {
         "cluster": found,
         "cards": cards_of(found.machines),
@@ -51,6 +62,9 @@ def cluster(request: HttpRequest) -> HttpResponse:
         "local": is_local(),
         "differences": of_local_cluster() if is_local() else [],
         "gangs": [_SCHEDULERS[name] for name in sorted(capabilities().gang_schedulers)],
+        "survey": survey,
+        "checks": [(check, *_LOOKS[check.state]) for check in survey.checks] if survey else [],
+        "survey_stale_after": SURVEY_STALE_SECONDS,
         "missing": [served for served in found.served if served.needed and not served.served],
         "alive_at": alive_at,
         "problem": problem,
