@@ -59,7 +59,7 @@ def configurations(url: str, authority: str = "") -> list[Obj]:
 def install(cluster: Cluster) -> None:
     """Put the configurations of this installation into its local cluster. Raises ClusterError."""
     for obj in configurations(settings.PUBLIC_URL):
-        cluster.apply(obj)
+        cluster.apply(obj, force=True)
 
 
 def _not_by(manager: str) -> str:

@@ -59,7 +59,7 @@ def _check_free(cluster: Cluster, obj: Object, owner_uid: str) -> None:
 
 def _apply(cluster: Cluster, obj: Object, now: datetime, done: Done) -> None:
     try:
-        done.applied[key_of(obj)] = entry(obj, cluster.apply(obj), now)
+        done.applied[key_of(obj)] = entry(obj, cluster.apply(obj, force=True), now)
         return
     except Invalid as error:
         live = _live(cluster, obj) if error.status == UNPROCESSABLE else None

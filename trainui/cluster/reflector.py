@@ -1,8 +1,8 @@
 """Lists and then watches one kind for ever, and never loses an object.
 
 Guarantees: each object that exists is handed over at least once; each that went is handed over as deleted, also when the watch missed it
-(found by comparing at every relist); versions are opaque and never go back; a server that is away or closes at once is asked again with
-growing pauses (kubespawner#577: reconnect storms).
+(found by comparing at every relist: kptdev/porch#1101); versions are opaque and never go back (kubernetes-client/python#700); a server
+that is away, or closes at once, with or without a word, is asked again with growing pauses (kubespawner#577: reconnect storms).
 """
 
 import logging
@@ -14,13 +14,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from trainui.cluster.client import Object
-from trainui.cluster.errors import ClusterError, Gone, NotFound
+from trainui.cluster.errors import ClusterError, Gone, Idle, NotFound, Unavailable
 from trainui.cluster.kinds import Kind
 
 log = logging.getLogger(__name__)
-RELIST_SECONDS = 600.0
-SHORT_WATCH_SECONDS = 5.0
+RELIST_SECONDS = 300.0
+EARLY_SECONDS = 30.0  # a watch that ends sooner was cut
+FIRST_PAUSE_SECONDS = 0.2
 MAX_PAUSE_SECONDS = 15.0
+LONGEST_ASKED_SECONDS = 60.0  # of a server that asks to come back later
+MAX_PAUSE_WITH_EVENTS_SECONDS = 2.0  # something on the way cuts every connection, but the changes come
 
 
 class Source(Protocol):
@@ -52,7 +55,11 @@ class Reflector:
     sink: Sink
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
-    failures: int = field(default=0, init=False)
+    relist_seconds: float = RELIST_SECONDS
+    failures: int = field(default=0, init=False)  # in a row: of calls, and of watches that ended early
+    version: str = field(default="", init=False)  # the newest that was handed over
+    events: int = field(default=0, init=False)  # of the present watch
+    problem: str = field(default="", init=False)
 
     def run(self) -> None:
         """List, watch and start over, until stopped."""
@@ -62,49 +69,64 @@ class Reflector:
             except NotFound as error:
                 self._trouble(f"the cluster has no {self.kind.plural} ({error.message})")
             except ClusterError as error:
-                self._trouble(str(error))
+                self._trouble(str(error), error.retry_after)
             except Exception:  # the sink failed (database away): list again, so that nothing is missed
                 log.exception("mirroring %s failed, listing again", self.kind.plural)
                 self._trouble("writing the mirror failed")
 
     def _once(self) -> None:
-        items, version = self.source.list(self.kind)
-        self.sink.replace(self.kind, items, version)
+        """List, and watch from there until it is time to compare, or the watch cannot be taken up where it was."""
+        items, self.version = self.source.list(self.kind)
+        self.sink.replace(self.kind, items, self.version)
+        if self.problem:
+            log.info("watch of %s: works again", self.kind.plural)
+            self.problem = ""
         listed = self.clock()
-        while not self.stop.is_set() and self.clock() - listed < RELIST_SECONDS:
+        while not self.stop.is_set() and self.clock() - listed < self.relist_seconds:
             self.sink.alive(self.kind)
-            opened = self.clock()
+            opened, self.events, early = self.clock(), 0, True
             try:
-                version = self._follow(version)
-            except Gone:
+                self._follow()
+                early = self.clock() - opened < EARLY_SECONDS
+            except Gone:  # at once after a long watch; a list for each of many refusals would be a storm
+                if self.clock() - opened < EARLY_SECONDS:
+                    self._pause_after_early_end()
                 return
-            if self.clock() - opened < SHORT_WATCH_SECONDS:
-                self._pause()
+            except Idle:  # nothing was said for long: it may be over, or there was nothing to say
+                early = False
+            except Unavailable:
+                if not self.events:  # not the stream broke but the server is away: afterwards it may be another
+                    raise
+            if early:
+                self._pause_after_early_end()
             else:
                 self.failures = 0
 
-    def _follow(self, version: str) -> str:
-        for event in self.source.watch(self.kind, version):
-            obj = event["object"]
-            version = obj["metadata"]["resourceVersion"]
+    def _follow(self) -> None:
+        for event in self.source.watch(self.kind, self.version):
             if event["type"] == "BOOKMARK":
                 self.sink.alive(self.kind)
             else:
-                self.failures = 0
-                self.sink.event(self.kind, event["type"], obj)
+                self.sink.event(self.kind, event["type"], event["object"])
+            self.version = event["object"]["metadata"]["resourceVersion"]
+            self.events += 1
             if self.stop.is_set():
                 break
-        return version
 
-    def _trouble(self, problem: str) -> None:
-        if self.failures == 0:
+    def _trouble(self, problem: str, retry_after: float | None = None) -> None:
+        if problem != self.problem:
             log.warning("watch of %s: %s", self.kind.plural, problem)
+        self.problem = problem
         try:
             self.sink.alive(self.kind, problem)
         except Exception:
             log.exception("cannot record the trouble with %s", self.kind.plural)
-        self._pause()
+        self._pause(MAX_PAUSE_SECONDS, min(retry_after or 0.0, LONGEST_ASKED_SECONDS))
 
-    def _pause(self) -> None:
+    def _pause_after_early_end(self) -> None:
+        self._pause(MAX_PAUSE_WITH_EVENTS_SECONDS if self.events else MAX_PAUSE_SECONDS)
+
+    def _pause(self, longest: float, least: float = 0.0) -> None:
+        seconds = min(longest, FIRST_PAUSE_SECONDS * 2 ** min(self.failures, 10))
         self.failures += 1
-        self.stop.wait(min(MAX_PAUSE_SECONDS, 0.2 * 2 ** min(self.failures, 8)) * random.uniform(0.5, 1.0))  # noqa: S311  jitter
+        self.stop.wait(max(least, seconds * random.uniform(0.5, 1.0)))  # noqa: S311  jitter, no secret

@@ -165,7 +165,7 @@ class Cluster:
         self.applied: list[dict] = []
         self.error = error
 
-    def apply(self, obj: dict) -> dict:
+    def apply(self, obj: dict, force: bool = False) -> dict:
         if self.error:
             raise self.error
         self.applied.append(obj)
