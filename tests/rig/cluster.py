@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.rig import access, control_plane, coscheduling, dns, image, jobset, kwok, machine, programs
+from tests.rig import access, control_plane, coscheduling, dns, image, jobset, kwok, machine, programs, webhooks
 from tests.rig.network import Forwarder, take_slot
 from tests.rig.processes import Processes
 from tests.rig.programs import TRAINER_CRDS
@@ -50,11 +50,11 @@ class Cluster:
         if self.with_machine:
             machine.start_kubelet(site)
             dns.start(site)
-        crds = jobset.apply_crds(api, programs.JOBSET)
-        crds += jobset.apply_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
-        crds += jobset.apply_crds(api, TRAINER_CRDS)
+        crds = webhooks.apply_crds(api, programs.JOBSET)
+        crds += webhooks.apply_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
+        crds += webhooks.apply_crds(api, TRAINER_CRDS)
         kwok.start(site)
-        site.processes.wait_for(lambda: jobset.established(api, crds), "the CRDs to be served", "kube-apiserver")
+        site.processes.wait_for(lambda: webhooks.established(api, crds), "the CRDs to be served", "kube-apiserver")
         jobset.start(site)
         coscheduling.start(site)
         access.grant(api)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.rig import programs
+from tests.rig import programs, upstream
 from tests.rig.cluster import Cluster
 from tests.rig.programs import RigError
 
@@ -33,7 +33,6 @@ class Keeper:
         self.folder = folder
         self.owner = owner
         self.with_machine = with_machine
-        self.stopped_by_us: set[str] = set()
 
     def run(self, announce: Callable[[Facts], None] | None = None) -> int:
         """Start the cluster, keep it and end it; return 1 when it could not be started."""
@@ -101,14 +100,18 @@ class Keeper:
             asked = json.loads(stream.readline())
             try:
                 if asked["do"] == "stop":
-                    self.stopped_by_us.add(asked["program"])
                     cluster.processes.stop(asked["program"], signal.Signals[asked.get("signal", "SIGTERM")])
                 elif asked["do"] == "start":
                     cluster.processes.start(asked["program"])
-                    self.stopped_by_us.discard(asked["program"])
+                elif asked["do"] == "start-trainer":
+                    upstream.start_trainer(cluster.site)
+                elif asked["do"] == "stop-trainer":
+                    upstream.stop_trainer(cluster.site)
                 answer: Facts = {"ok": True}
             except KeyError as error:
                 answer = {"error": f"the test cluster has no program {error}"}
+            except RigError as error:
+                answer = {"error": str(error)}
             stream.write(json.dumps(answer) + "\n")
 
     def _watch(self, cluster: Cluster) -> None:

@@ -155,6 +155,16 @@ class Rig:
         """Start a program that was stopped."""
         self._ask(do="start", program=name)
 
+    @contextmanager
+    def upstream_trainer(self) -> Iterator[None]:
+        """Run Kubeflow's own controller, built first where it is missing; on a cluster of one's own."""
+        programs.ensure((programs.TRAINER,))  # here, where its progress is seen
+        self._ask(do="start-trainer")
+        try:
+            yield
+        finally:
+            self._ask(do="stop-trainer")
+
     def _ask(self, **request: str) -> None:
         with socket.socket(socket.AF_UNIX) as control:
             control.settimeout(60)

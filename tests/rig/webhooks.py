@@ -1,0 +1,57 @@
+"""What controllers outside the cluster need: their CRDs, a serving certificate, and webhook configurations that name an address instead of a service."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from tests.rig import programs
+from tests.rig.api import Api, documents
+from tests.rig.processes import listens
+from tests.rig.site import Site
+
+
+def apply_crds(api: Api, program: programs.Program, group: str = "") -> list[str]:
+    """Apply the CRDs of a module's manifests and return their names."""
+    names = []
+    for path in programs.manifests(program):
+        for crd in documents(path):
+            if crd.get("kind") == "CustomResourceDefinition" and crd["spec"]["group"].endswith(group):
+                api.apply(crd)
+                names.append(crd["metadata"]["name"])
+    return names
+
+
+def established(api: Api, names: list[str]) -> bool:
+    """Say whether the API server serves all these CRDs."""
+    return all(_serves(api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)) for name in names)
+
+
+def _serves(crd: dict[str, Any] | None) -> bool:
+    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
+
+
+def serving_certificate(site: Site, name: str) -> Path:
+    """Put a controller's certificate where controller-runtime looks for it, and return the temporary folder (TMPDIR) that makes it so."""
+    home = site.folder / name
+    served = home / "k8s-webhook-server" / "serving-certs"
+    served.mkdir(parents=True, exist_ok=True)
+    certificate, key = site.authority.issue(name, f"{name}-webhook", ("127.0.0.1",))
+    (served / "tls.crt").write_bytes(certificate.read_bytes())
+    (served / "tls.key").write_bytes(key.read_bytes())
+    return home
+
+
+def install(site: Site, program: programs.Program, name: str) -> None:
+    """Wait until a controller listens, then let the API server ask it; the modules all name their configurations alike."""
+    port = site.port(name)
+    site.processes.wait_for(lambda: listens(port), f"the webhooks of {name}", name)
+    api = site.api()
+    bundle = base64.b64encode(site.authority.pem).decode()
+    for path in programs.manifests(program, "webhook/manifests.yaml"):
+        for configuration in documents(path):
+            configuration["metadata"]["name"] = f"{name}-{configuration['metadata']['name']}"
+            for webhook in configuration["webhooks"]:
+                url = f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}"
+                webhook["clientConfig"] = {"url": url, "caBundle": bundle}
+            api.apply(configuration)
