@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import idle, job_list, jobs, latency
+from bench import builders, idle, job_list, jobs, latency
 from tests.stack import Stack, running
 
 Lines = list[dict[str, object]]
@@ -15,13 +15,18 @@ Lines = list[dict[str, object]]
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured, on which machines; those on the same machines share an instance, in the order of the table."""
+    """What is measured, on which machines; those on the same machines share an instance, in the order of the table.
 
-    measure: Callable[[Stack], Lines]
+    machines: "" for what needs no instance.
+    """
+
+    measure: Callable[..., Lines]
     machines: str = "local-0:cpu=4,memory=8Gi"
 
 
 MEASUREMENTS = {
+    "objects": Measurement(builders.objects, ""),
+    "builds": Measurement(builders.many_jobs, ""),
     "idle": Measurement(idle.idle, idle.MACHINES),
     "latency": Measurement(latency.latency, latency.MACHINES),
     "first_line": Measurement(jobs.first_line),
@@ -37,16 +42,22 @@ def main() -> None:
     if unknown:
         sys.exit(f"bench: there is no measurement {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
     for machines in dict.fromkeys(MEASUREMENTS[name].machines for name in wanted):
-        with tempfile.TemporaryDirectory(prefix="trainui-bench-") as folder:
-            measure_all([name for name in wanted if MEASUREMENTS[name].machines == machines], Path(folder), machines)
+        names = [name for name in wanted if MEASUREMENTS[name].machines == machines]
+        if not machines:
+            measure_all(names)
+            continue
+        with (
+            tempfile.TemporaryDirectory(prefix="trainui-bench-") as folder,
+            running(Path(folder) / "data", machines=machines) as stack,
+        ):
+            measure_all(names, stack)
 
 
-def measure_all(names: list[str], folder: Path, machines: str) -> None:
-    """Print the lines of some measurements of one instance."""
-    with running(folder / "data", machines=machines) as stack:
-        for name in names:
-            for line in MEASUREMENTS[name].measure(stack):
-                print(json.dumps({"measurement": name, **line}), flush=True)
+def measure_all(names: list[str], *stack: Stack) -> None:
+    """Print the lines of some measurements, of one instance where they need one."""
+    for name in names:
+        for line in MEASUREMENTS[name].measure(*stack):
+            print(json.dumps({"measurement": name, **line}), flush=True)
 
 
 main()
