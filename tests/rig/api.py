@@ -65,6 +65,11 @@ class Api:
         metadata = obj["metadata"]
         return self.path(obj["apiVersion"], obj["kind"], metadata.get("namespace", namespace), metadata["name"])
 
+    def create(self, obj: Object, namespace: str = "") -> Object:
+        """Create one object."""
+        path = self.path(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace", namespace))
+        return dict(self.request("POST", path, obj))
+
     def apply(self, obj: Object, namespace: str = "", **query: Any) -> Object:
         """Server-side apply one object by force."""
         query = {"fieldManager": MANAGER, "force": "true"} | query

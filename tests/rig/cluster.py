@@ -50,9 +50,9 @@ class Cluster:
         if self.with_machine:
             machine.start_kubelet(site)
             dns.start(site)
-        crds = webhooks.apply_crds(api, programs.JOBSET)
-        crds += webhooks.apply_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
-        crds += webhooks.apply_crds(api, TRAINER_CRDS)
+        crds = webhooks.create_crds(api, programs.JOBSET)
+        crds += webhooks.create_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
+        crds += webhooks.create_crds(api, TRAINER_CRDS)
         kwok.start(site)
         site.processes.wait_for(lambda: webhooks.established(api, crds), "the CRDs to be served", "kube-apiserver")
         jobset.start(site)

@@ -9,6 +9,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +39,8 @@ class Keeper:
         """Start the cluster, keep it and end it; return 1 when it could not be started."""
         for number in _ENDING:
             signal.signal(number, _interrupt)
+        if self.owner:
+            threading.Thread(target=_end_with, args=(self.owner,), daemon=True).start()
         self.folder.mkdir(parents=True, exist_ok=True)
         cluster: Cluster | None = None
         try:
@@ -73,24 +76,13 @@ class Keeper:
         }
 
     def _keep(self, cluster: Cluster) -> None:
-        """Wait for the owner's end; meanwhile answer its users and watch the programs."""
-        with contextlib.ExitStack() as stack:
-            control = stack.enter_context(socket.socket(socket.AF_UNIX))
+        """Answer its users and watch the programs until a signal comes."""
+        with socket.socket(socket.AF_UNIX) as control:
             control.bind(str(self.folder / CONTROL))
             control.listen()
-            waiting: list[Any] = [control]
-            if self.owner:
-                try:
-                    handle = os.pidfd_open(self.owner)
-                except ProcessLookupError:
-                    return
-                stack.callback(os.close, handle)
-                waiting.append(handle)
             while True:
-                ready, _, _ = select.select(waiting, [], [], LOOK_SECONDS)
-                if self.owner and waiting[1] in ready:
-                    return
-                if control in ready:
+                ready, _, _ = select.select([control], [], [], LOOK_SECONDS)
+                if ready:
                     self._answer(cluster, control)
                 self._watch(cluster)
 
@@ -120,6 +112,14 @@ class Keeper:
         except RigError as error:
             if not (self.folder / FAILURE).exists():
                 _write(self.folder / FAILURE, str(error))
+
+
+def _end_with(owner: int) -> None:
+    """Wait for the end of a process, then end this one as a signal does."""
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(owner)
+        select.select([handle], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -10,13 +10,13 @@ from tests.rig.processes import listens
 from tests.rig.site import Site
 
 
-def apply_crds(api: Api, program: programs.Program, group: str = "") -> list[str]:
-    """Apply the CRDs of a module's manifests and return their names."""
+def create_crds(api: Api, program: programs.Program, group: str = "") -> list[str]:
+    """Make the CRDs of a module's manifests and return their names."""
     names = []
     for path in programs.manifests(program):
         for crd in documents(path):
             if crd.get("kind") == "CustomResourceDefinition" and crd["spec"]["group"].endswith(group):
-                api.apply(crd)
+                api.create(crd)
                 names.append(crd["metadata"]["name"])
     return names
 
