@@ -7,7 +7,9 @@ from jobs.models import Artifact, JobEvent, LogStream, TrainJob
 from jobs.queries.compare import Curve
 from jobs.queries.job import Series, actions_for, freshness, state_of
 from jobs.queries.lineage import successors
+from jobs.queries.queue import WAITING, place_of
 from jobs.queries.removed import Removed
+from jobs.queries.room import largest_gang
 from jobs.queries.storage import signs_of, storage_of
 from jobs.spec.masking import MASK, is_secret, mask_arguments, mask_object, mask_text
 from trainui.accounts.models import User
@@ -53,6 +55,9 @@ def job_full(user: User, job: TrainJob) -> Json:
     return job_summary(job) | {
         "counts": state.get("counts") or {},
         "gang": state.get("gang"),
+        "startup": state.get("startup") or [],
+        "place": _place(job),
+        "largest_gang": _largest(job),
         "cause": state.get("cause"),
         "conditions": state.get("conditions") or [],
         "jobs_status": state.get("jobs_status") or [],
@@ -78,6 +83,17 @@ def job_full(user: User, job: TrainJob) -> Json:
             for name in ("nodes", "events", "logs", "metrics", "artifacts", "manifest")
         },
     }
+
+
+def _place(job: TrainJob) -> Json | None:
+    place = place_of(job)
+    return place.as_dict() if place else None
+
+
+def _largest(job: TrainJob) -> Json | None:
+    """The largest gang of the job's shape that fits now, while it waits."""
+    fit = largest_gang(job) if job.phase in WAITING else None
+    return {"pods": fit.pods, "of": fit.wanted, "machines": fit.machines, "replicated_job": fit.name} if fit else None
 
 
 def masked_parameter(name: str, value: Any) -> Any:

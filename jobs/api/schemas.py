@@ -73,6 +73,11 @@ class TrainJobFull(TrainJob):
 
     counts = Any_()
     gang = Any_(allow_null=True)
+    startup = Any_(
+        help_text="Phases of the start: name, owner, since, until (null: it goes on), and the node that was last."
+    )
+    place = Any_(allow_null=True, help_text="Place in its queue while it waits: jobs, accelerators and pods ahead.")
+    largest_gang = Any_(allow_null=True, help_text="How many of its pods would fit now, while it waits.")
     cause = Any_(allow_null=True)
     conditions = Any_()
     jobs_status = Any_()
@@ -187,6 +192,18 @@ Cluster = inline_serializer(
         ),
         "surveyed": Any_(help_text="When it was looked at, and why not since."),
         "gang_schedulers": s.ListField(child=s.CharField()),
+        "data_age": Any_(),
+    },
+)
+Queues = inline_serializer(
+    "Queues",
+    {
+        "queues": Any_(
+            help_text="Per queue: who waits, in order, with what is ahead in jobs and accelerators; who holds machines."
+        ),
+        "quotas": Any_(
+            help_text="Quotas of the caller's projects, and Kueue's ClusterQueues: used and limit per resource."
+        ),
         "data_age": Any_(),
     },
 )

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from jobs.api import actions, cluster, compare, log_stream, logs, views
+from jobs.api import actions, cluster, compare, log_stream, logs, queue, views
 
 JOB = "trainjobs/<uuid:job_id>"
 
 urlpatterns = [
     path("trainjobs", views.TrainJobs.as_view(), name="api-trainjobs"),
     path("cluster", cluster.ClusterView.as_view(), name="api-cluster"),
+    path("queues", queue.QueuesView.as_view(), name="api-queues"),
     path("metrics", compare.Compare.as_view(), name="api-compare"),
     path("trainjobs/bulk", actions.Bulk.as_view(), name="api-bulk"),
     path("trainjobs/removed", actions.Removed.as_view(), name="api-removed"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Max, Min, Q
 
-from jobs.models import JobEvent, MetricSample, MetricSeries, MirrorObject, TrainJob
+from jobs.models import JobEvent, LogStream, MetricSample, MetricSeries, MirrorObject, TrainJob
 from jobs.spec.masking import mask_text
 from trainui.cluster import kinds
 
@@ -49,6 +49,17 @@ def first_report(job: TrainJob) -> datetime | None:
     """Return when the program first reported a metric."""
     at: datetime | None = MetricSeries.objects.filter(job=job).aggregate(at=Min("first_at"))["at"]
     return at
+
+
+def first_sign(job: TrainJob, since: datetime) -> tuple[datetime | None, str]:
+    """Return when the program first reported or said anything after a time, and which: "metric", "line" or "" for nothing yet."""
+    metric = MetricSample.objects.filter(job=job, at__gte=since).aggregate(at=Min("at"))["at"]
+    if metric is not None:
+        return metric, "metric"
+    line = LogStream.objects.filter(job=job, rank__isnull=False, first_at__gte=since).aggregate(at=Min("first_at"))[
+        "at"
+    ]
+    return line, "line" if line is not None else ""
 
 
 def last_sample(job: TrainJob) -> int:

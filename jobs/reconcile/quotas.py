@@ -17,14 +17,14 @@ from trainui.events.changes import Change, publish
 Object = dict[str, Any]
 RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
 CLUSTER_QUEUE = Kind(GROUP, "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
-LOCAL_QUEUE = Kind(GROUP, "v1beta2", "LocalQueue", "localqueues")
-KINDS = (RESOURCE_QUOTA, CLUSTER_QUEUE, LOCAL_QUEUE)
+KINDS = (RESOURCE_QUOTA, CLUSTER_QUEUE)
 
 
 def refresh() -> None:
     """Bring the kept quotas and queues up to date and tell pages of a change. What the cluster does not tell now stays as it was."""
     cluster = connect(settings.KUBECONFIG)
-    if any([_refresh(cluster, kind) for kind in KINDS]):
+    changed = [_refresh(cluster, kind) for kind in KINDS]
+    if any(changed):
         publish(Change("cluster-changed", "", "cluster"))
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from jobs.web import cluster, compare, listing, listing_bulk, removed, submit, submit_manifest
+from jobs.web import cluster, compare, listing, listing_bulk, queue, removed, submit, submit_manifest
 
 urlpatterns = [
     path("", listing.index, name="home"),
@@ -10,6 +10,7 @@ urlpatterns = [
     path("jobs/bulk", listing_bulk.bulk, name="jobs-bulk"),
     path("jobs/removed", removed.removed, name="jobs-removed"),
     path("cluster", cluster.cluster, name="cluster"),
+    path("queue", queue.queue, name="queue"),
     path("compare", compare.compare, name="compare"),
     path("jobs/recent", listing.recent, name="jobs-recent"),
     path("jobs/row/<uuid:job_id>", listing.row, name="job-row"),

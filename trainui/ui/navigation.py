@@ -34,6 +34,7 @@ _LINKS = (
     Link("Jobs", "/jobs", "queue-list", "j", primary=True),
     Link("Submit", "/submit", "plus-circle", "s", primary=True),
     Link("Runtimes", "/runtimes", "cube", "r", primary=True),
+    Link("Queue", "/queue", "bars-arrow-down", "w", primary=True),
     Link("Cluster", "/cluster", "server-stack", "c", primary=True),
     Link("Projects", "/projects", "folder", "p", primary=True),
     Link("Tokens", "/tokens", "key", "t"),

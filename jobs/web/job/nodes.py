@@ -10,7 +10,9 @@ from jobs.spec.masking import mask_text
 from jobs.state import phases
 
 GRID_LIMIT = 512
-LARGE_CELLS = 24  # more nodes than this are drawn as small cells
+LARGE_CELLS = 24  # more nodes than this are drawn as small cells; more than GRID_LIMIT are told by state
+SPANS_SHOWN = 8
+_URGENCY = {"error": 0, "unknown": 1, "warn": 2, "info": 3, "neutral": 4, "active": 5, "ok": 6}
 
 
 @dataclass(frozen=True)
@@ -64,22 +66,30 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The nodes of one state in a group that is too large for cells: how many, their share in percent, and which."""
+
+    look: Look
+    count: int
+    start: float
+    width: float
+    which: str
+    first: int  # where they begin in the table of nodes
+
+
+@dataclass(frozen=True)
 class Group:
-    """Nodes that are shown together: the ranks, or the pods of one replicated job that run none."""
+    """Nodes that are shown together: the ranks, or the pods of one replicated job that run none. parts: by state, instead of cells."""
 
     title: str
     nodes: list[Node]
     total: int
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def large(self) -> bool:
         """Whether there is room for words in every cell."""
         return self.total <= LARGE_CELLS
-
-    @property
-    def hidden(self) -> int:
-        """How many nodes the grid leaves out."""
-        return self.total - len(self.nodes)
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,11 @@ class Gang:
     placed: int = 0
     podgroup: str = ""
     members: list[str] = field(default_factory=list)
+
+    @property
+    def by_state(self) -> bool:
+        """Whether a part of it is too large for cells."""
+        return any(group.parts for group in self.groups)
 
     @property
     def title(self) -> str:
@@ -199,11 +214,47 @@ def _state(entry: Mapping[str, Any], phase: str, pod: str) -> str:
 
 def _groups(nodes: list[Node]) -> list[Group]:
     ranks = [n for n in nodes if n.rank is not None]
-    groups = [Group("Ranks", ranks[:GRID_LIMIT], len(ranks))] if ranks else []
+    groups = [_group("Ranks", ranks, 0)] if ranks else []
     for name in dict.fromkeys(n.replicated_job for n in nodes if n.rank is None):
         members = [n for n in nodes if n.rank is None and n.replicated_job == name]
-        groups.append(Group(name.replace("-", " ").capitalize(), members[:GRID_LIMIT], len(members)))
+        groups.append(_group(name.replace("-", " ").capitalize(), members, nodes.index(members[0])))
     return groups
+
+
+def _group(title: str, members: list[Node], first: int) -> Group:
+    if len(members) <= GRID_LIMIT:
+        return Group(title, members, len(members))
+    return Group(title, [], len(members), _parts(members, first))
+
+
+def _parts(members: list[Node], first: int) -> list[Part]:
+    """The states of many nodes, those that need a look first."""
+    places: dict[str, list[int]] = {}
+    for place, node in enumerate(members):
+        places.setdefault(node.look.word, []).append(place)
+    looks = {node.look.word: node.look for node in members}
+    found, start = [], 0.0
+    for word in sorted(places, key=lambda word: (_URGENCY.get(looks[word].tone, 9), word)):
+        here, width = places[word], round(100 * len(places[word]) / len(members), 3)
+        which = spans([members[place].rank if members[place].rank is not None else place for place in here])
+        found.append(Part(looks[word], len(here), round(start, 3), width, which, first + here[0]))
+        start += width
+    return found
+
+
+def spans(numbers: Iterable[int | None], most: int = SPANS_SHOWN) -> str:
+    """Say ascending numbers as spans: `0–41, 43, 60–9,999`; beyond some spans only how many more there are."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if number is None:
+            continue
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    said = [f"{a:,}" if a == b else f"{a:,}–{b:,}" for a, b in runs[:most]]
+    more = sum(b - a + 1 for a, b in runs[most:])
+    return ", ".join(said) + (f" and {more:,} more" if more else "")
 
 
 def _tally(nodes: list[Node]) -> list[Tally]:

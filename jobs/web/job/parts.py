@@ -4,16 +4,20 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from jobs.models import LogStream, TrainJob
 from jobs.queries import job_page as queries
 from jobs.queries.job import Series, metric_series, state_of
 from jobs.queries.job import artifacts as artifacts_of
+from jobs.queries.queue import WAITING, place_of
+from jobs.queries.room import largest_gang
 from jobs.spec.masking import mask_text
 from jobs.web.job import charts as drawing
 from jobs.web.job.differences import differences
 from jobs.web.job.nodes import Archived, Node, gang_of, nodes_of, parse_time
 from jobs.web.job.origins import configuration
+from jobs.web.job.startup import Startup, started_at, startup_of
 from jobs.web.job.timeline import Milestones, timeline
 
 VALUES_SHOWN = 200
@@ -34,12 +38,28 @@ def state(job: TrainJob) -> Context:
     times = Milestones(
         job.created_at, job.pushed_at, job.scheduled_at, job.started_at, queries.first_report(job), job.finished_at
     )
-    return {
+    return waiting(job) | {
         "steps": timeline(times, job.phase, job.tone),
         "gang": gang_of(found, shown),
+        "startup": startup(job, found),
         "cause": cause | {"message": mask_text(cause.get("message") or "")} if cause else None,
         "cause_log": _cause_log(cause, shown) if cause else "",
     }
+
+
+def waiting(job: TrainJob) -> Context:
+    """Where a job that waits stands in its queue, and the largest gang of its shape that fits now."""
+    if job.phase not in WAITING:
+        return {"place": None, "fit": None}
+    return {"place": place_of(job), "fit": largest_gang(job)}
+
+
+def startup(job: TrainJob, found: Context) -> Startup:
+    """The phases of the start."""
+    entries = found.get("startup") or []
+    began = started_at(entries)
+    sign, said = queries.first_sign(job, began) if began is not None else (None, "")
+    return startup_of(entries, sign, said, job.phase, timezone.now())
 
 
 def conditions(job: TrainJob) -> Context:

@@ -3,7 +3,7 @@
 import pytest
 
 from jobs.state import phases
-from jobs.web.job.nodes import GRID_LIMIT, Archived, gang_of, nodes_of, parse_time
+from jobs.web.job.nodes import GRID_LIMIT, Archived, gang_of, nodes_of, parse_time, spans
 
 
 def entry(rank=0, state="waiting", name=None, **more):
@@ -52,11 +52,34 @@ def test_secrets_in_messages_are_hidden():
     assert "failed" in message
 
 
-def test_the_grid_is_bounded_and_counts_all():
-    state = {"nodes": [entry(rank, "ready", f"pod-{rank}") for rank in range(GRID_LIMIT + 5)]}
+def test_a_gang_that_is_too_large_for_cells_is_told_by_state():
+    total = 10_000
+    lost = {7: "failed", 8: "failed", 9_999: "lost"}
+    state = {"nodes": [entry(rank, lost.get(rank, "ready"), f"pod-{rank}") for rank in range(total)]}
+    state["nodes"].append(entry(None, "ready", "launcher-0", replicated_job="launcher"))
     gang = gang_of(state, nodes_of(state, phases.RUNNING))
-    assert (len(gang.groups[0].nodes), gang.groups[0].hidden, gang.groups[0].large) == (GRID_LIMIT, 5, False)
-    assert [(t.look.word, t.count) for t in gang.tally] == [("Running", GRID_LIMIT + 5)]
+    ranks, launcher = gang.groups
+    assert (ranks.nodes, ranks.total, gang.by_state, launcher.parts) == ([], total, True, [])
+    assert [(p.look.word, p.count, p.which, p.first) for p in ranks.parts] == [
+        ("Failed", 2, "7–8", 7),
+        ("Lost", 1, "9,999", 9_999),
+        ("Running", 9_997, "0–6, 9–9,998", 0),
+    ]
+    assert round(sum(part.width for part in ranks.parts)) == 100
+
+
+def test_as_many_as_have_room_are_cells():
+    state = {"nodes": [entry(rank, "ready", f"pod-{rank}") for rank in range(GRID_LIMIT)]}
+    gang = gang_of(state, nodes_of(state, phases.RUNNING))
+    assert (len(gang.groups[0].nodes), gang.groups[0].large, gang.by_state) == (GRID_LIMIT, False, False)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([3], "3"), ([0, 1, 2, 5], "0–2, 5"), (list(range(0, 24, 2)), "0, 2, 4, 6, 8, 10, 12, 14 and 4 more")],
+)
+def test_spans(numbers, text):
+    assert spans(numbers) == text
 
 
 def test_the_legend_has_a_fixed_order():
