@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.jobs.job_env import make_job_env
+from tests.postgres import Server
 from tests.rig.fixtures import pytest_sessionfinish, rig, rig_namespace
 from tests.stack import Stack, running
 
 __all__ = ["pytest_sessionfinish", "rig", "rig_namespace"]
+pytest_plugins = ["tests.databases"]
 STRICT = os.environ.get("TRAINUI_STRICT") == "1"
 
 
@@ -33,10 +35,26 @@ def _strictly(report: Any) -> Any:
     return report
 
 
+MACHINES = "local-0:cpu=4,memory=8Gi;local-1:cpu=4,memory=8Gi"
+
+
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The whole of trainui, one per test process: two machines of four CPUs."""
+def stack(request: pytest.FixtureRequest) -> Stack:
+    """The whole of trainui, one per test process and database: two machines of four CPUs."""
+    started: Stack = request.getfixturevalue(f"_stack_on_{getattr(request, 'param', 'sqlite')}")
+    return started
+
+
+@pytest.fixture(scope="session")
+def _stack_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("stack")
-    job_env = make_job_env(folder / "jobs")
-    with running(folder / "data", job_env, machines="local-0:cpu=4,memory=8Gi;local-1:cpu=4,memory=8Gi") as started:
+    with running(folder / "data", make_job_env(folder / "jobs"), machines=MACHINES) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def _stack_on_postgres(tmp_path_factory: pytest.TempPathFactory, postgres_server: Server) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("stack-on-postgres")
+    url = postgres_server.create(folder.name)
+    with running(folder / "data", make_job_env(folder / "jobs"), machines=MACHINES, DATABASE_URL=url) as started:
         yield started

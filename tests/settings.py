@@ -7,6 +7,7 @@ import os
 import tempfile
 
 os.environ.setdefault("TRAINUI_DATA_DIR", tempfile.mkdtemp(prefix="trainui-tests-"))
+os.environ.pop("DATABASE_URL", None)  # tests make their databases themselves
 
 from trainui.settings import *  # noqa: F403
 from trainui.settings import DATA_DIR, DATABASES, STORAGES
@@ -19,5 +20,5 @@ WHITENOISE_AUTOREFRESH = True
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # A file, as in production: connections that share a database in memory lock each other's tables out without waiting ("database table is locked").
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}
+# `tests/databases.py` puts PostgreSQL in its place.
+DATABASES["default"]["TEST"] = {"NAME": DATA_DIR / "test.sqlite3"}

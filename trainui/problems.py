@@ -20,9 +20,14 @@ CONTENT_TYPE = "application/problem+json"
 PROGRAMS = ("/api/", "/progress/")  # addresses that programs call; at others people read
 DATABASE_RETRY_SECONDS = 5
 _DATABASE_WORDS = (
-    ("disk is full", "The disk of the database is full"),
-    ("locked", "The database is busy"),
-)  # of SQLite
+    ("disk is full", "The disk of the database is full"),  # SQLite
+    ("No space left", "The disk of the database is full"),  # PostgreSQL
+    ("locked", "The database is busy"),  # SQLite
+    ("deadlock", "The database is busy"),  # PostgreSQL
+    ("could not serialize", "The database is busy"),
+    ("couldn't get a connection", "The database is busy"),  # its pool
+    ("too many clients", "The database is busy"),
+)
 TITLES = {
     400: "The request cannot be understood",
     401: "Sign in first",

@@ -9,8 +9,7 @@ import zoneinfo
 from importlib import resources
 from pathlib import Path
 
-import dj_database_url
-
+from trainui.database import configuration
 from trainui.env import BadSetting, Env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -186,13 +185,6 @@ TEMPLATES = [
     }
 ]
 
-# IMMEDIATE: a transaction that reads and then writes would otherwise fail with "database is locked" whatever the time-out.
-SQLITE_OPTIONS = {
-    "transaction_mode": "IMMEDIATE",
-    "timeout": 30,
-    "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=27103364;",
-}
-
 
 def _database() -> dict[str, object]:
     url = env.text(
@@ -202,17 +194,12 @@ def _database() -> dict[str, object]:
         shown="SQLite in the data folder",
     )
     try:
-        config: dict[str, object] = dict(dj_database_url.parse(url))
+        return configuration(url)
     except ValueError as error:  # the URL may hold a password: it is not repeated
         raise BadSetting(
             "DATABASE_URL",
             f"is no database URL ({type(error).__name__}): use sqlite:///path or postgres://user:password@host/name",
         ) from None
-    if config["ENGINE"] == "django.db.backends.sqlite3":
-        config |= {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
-    else:
-        config |= {"OPTIONS": {"pool": {"min_size": 1, "max_size": 32}}, "CONN_MAX_AGE": 0}
-    return config
 
 
 DATABASES = {"default": _database()}

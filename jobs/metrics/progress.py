@@ -15,7 +15,9 @@ def note_progress(job_id: uuid.UUID, percent: int | None, eta: int | None, at: d
 
     percent, eta: what the program says, None for what it does not say. at: when it said so.
     """
-    job = TrainJob.objects.filter(pk=job_id).values("phase", "since", "started_at").first()
+    # Held from here on: reconcile, too, takes the job's row before its details, and neither waits for the other for ever.
+    held = TrainJob.objects.select_for_update(no_key=True).filter(pk=job_id)
+    job = held.values("phase", "since", "started_at").first()
     history = TrainJobDetail.objects.filter(pk=job_id).values_list("progress_history", flat=True).first()
     if job is None or history is None:
         return

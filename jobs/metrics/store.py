@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from jobs.metrics.thinning import Sample, surplus
-from jobs.models import MetricSample, MetricSeries
+from jobs.models import MetricSample, MetricSeries, TrainJob
 
 MAX_NAME = 64
 MAX_SERIES = 256  # metrics of one job, as many as one report of Kubeflow's may hold
@@ -43,6 +43,9 @@ def keep_points(job_id: uuid.UUID, points: Iterable[Point]) -> int:
     if not given:
         return 0
     with transaction.atomic():
+        # One at a time for each job: threads of log capture and reports come together, and count the same rows.
+        if TrainJob.objects.select_for_update(no_key=True).filter(pk=job_id).only("pk").first() is None:
+            return 0
         rows = _rows(job_id, {p.name[:MAX_NAME] for p in given})
         samples = [sample for point in given if (sample := _count(rows, job_id, point)) is not None]
         MetricSample.objects.bulk_create(samples, batch_size=_CHUNK)
@@ -56,7 +59,7 @@ def keep_points(job_id: uuid.UUID, points: Iterable[Point]) -> int:
 
 def _rows(job_id: uuid.UUID, names: set[str]) -> dict[str, MetricSeries | None]:
     """The rows of these metrics; None for a new one that there is room for, nothing for one too many."""
-    held = MetricSeries.objects.select_for_update().filter(job_id=job_id)
+    held = MetricSeries.objects.filter(job_id=job_id)
     rows: dict[str, MetricSeries | None] = {row.name: row for row in held.filter(name__in=names)}
     new = sorted(names - rows.keys())
     room = MAX_SERIES - MetricSeries.objects.filter(job_id=job_id).count() if new else 0

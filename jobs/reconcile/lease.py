@@ -82,7 +82,7 @@ class Leadership:
 
     def held(self) -> bool:
         """Whether the lead is still ours; inside a transaction it stays so until that ends."""
-        return Lease.objects.filter(name=self.name, token=self.token).exists()
+        return Lease.objects.select_for_update().filter(name=self.name, token=self.token).first() is not None
 
     def resign(self) -> None:
         """Give the lead up at once."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -23,6 +23,7 @@ from jobs.reconcile.doorbell import ring
 from jobs.state.view import View
 from trainui.cluster import kinds
 from trainui.cluster.connection import connect
+from trainui.database import borrowed_connection
 from trainui.events.changes import Change, publish
 
 log = logging.getLogger(__name__)
@@ -41,10 +42,12 @@ class LogRows:
         self._projects: dict[str, str] = {}
         self._lock = threading.Lock()
 
+    @borrowed_connection()
     def progress(self, container: Container, progress: LogProgress) -> None:
         """Write how much of a log is archived, and tell open pages."""
         self._write(container, progress, {})
 
+    @borrowed_connection()
     def finished(self, container: Container, progress: LogProgress, reason: str) -> None:
         """Note that a log is complete; a reason other than `ended` is shown with it."""
         problems = {
@@ -56,9 +59,9 @@ class LogRows:
                 Path(settings.LOGS_DIR) / container.job_id, ignore_errors=True
             )  # its record was deleted meanwhile
 
+    @borrowed_connection()
     def samples(self, container: Container, samples: list[Sample]) -> None:
         """Keep metrics that were printed, unless the program reports them itself, or another rank prints the same."""
-        close_old_connections()
         row = self._row(container)
         if row is None:
             return
@@ -74,7 +77,6 @@ class LogRows:
 
     def _write(self, container: Container, progress: LogProgress, more: dict[str, Any]) -> bool:
         """Bring the row of a log up to date; False when the job's record is gone."""
-        close_old_connections()
         row = self._row(container)
         if row is None:
             return False

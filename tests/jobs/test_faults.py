@@ -74,6 +74,7 @@ def check_counted(stack: Stack, job: Json, nodes: int) -> None:
             )
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize("name", list(PROCESSES))
 def test_killed(stack: Stack, tmp_path: Path, name: str) -> None:
     slug = name.replace(" ", "-")
@@ -150,6 +151,7 @@ def second_watch(stack: Stack, tmp_path: Path) -> Iterator[subprocess.Popen[byte
     popen.wait(60)
 
 
+@pytest.mark.each_database
 def test_of_two_watches_one_stands_by(stack: Stack, second_watch: subprocess.Popen[bytes]) -> None:
     first = one_pid(stack, "watch")
     wait_for(lambda: leader(stack) == first, 90, "the first watch to lead")

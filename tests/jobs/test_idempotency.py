@@ -12,7 +12,7 @@ import pytest
 from tests.jobs.tools import row, rows, submissions
 from tests.stack import Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.each_database]
 TIMES = 20
 
 

@@ -148,6 +148,9 @@ def nothing(tmp_path: Path) -> Stack:
         ("REDIS_URL", "redis://:geheim@127.0.0.1:1/0", "does not answer"),
         ("DATABASE_URL", "mysterious://user:geheim@host/name", "postgres://"),
         ("DATABASE_URL", "sqlite:////nowhere/at/all.sqlite3", "does not answer"),
+        ("DATABASE_URL", "postgres://user:geheim@127.0.0.1:1/name", "does not answer"),
+        ("DATABASE_URL", "postgres://user:geheim@%2Fnowhere/name?sslmode=odd", "does not answer"),
+        ("DATABASE_URL", "mysql://user:geheim@127.0.0.1/name", "postgres://"),
         ("TRAINUI_BODY_MAX_BYTES", "many", "whole number"),
     ],
 )

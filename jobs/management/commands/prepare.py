@@ -56,8 +56,11 @@ class Command(BaseCommand):
 
     def _connect(self) -> None:
         """Pass when the database answers. Raises BadSetting, which repeats nothing of the address: it may hold a password."""
+        probe = connection.copy()
+        probe.settings_dict["OPTIONS"].pop("pool", None)  # a pool tries again and again, and does not say why
         try:
-            connection.ensure_connection()
+            probe.ensure_connection()
+            probe.close()
         except (DatabaseError, ImproperlyConfigured) as error:
             said = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise BadSetting("DATABASE_URL", f"names a database that does not answer: {said}") from None

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
+from django.db import InterfaceError, OperationalError
 
 from jobs.reconcile.doorbell import ring_survey
 from jobs.reconcile.lease import Leadership
@@ -18,6 +19,7 @@ from trainui.claimed import claimed
 from trainui.cluster.claim import Taken
 from trainui.cluster.errors import ClusterError
 from trainui.cluster.reflector import Reflector
+from trainui.database import borrowed_connection
 
 log = logging.getLogger(__name__)
 RENEW_SECONDS = 3.0
@@ -80,7 +82,7 @@ class Command(BaseCommand):
         follow_all(captures)
         ring_survey()
         while not stop.wait(RENEW_SECONDS):
-            if not leadership.renew():
+            if not _keeps(leadership):
                 log.error("another watch took the lead; this one ends and stands by again")
                 stop.set()
         captures.stop()
@@ -98,3 +100,13 @@ def _keep_claim(stop: threading.Event) -> None:
             stop.set()
         except ClusterError:  # the reflectors say so
             continue
+
+
+def _keeps(leadership: Leadership) -> bool:
+    """Renew the lead; False when another process took it. While the database is away nobody can take it."""
+    try:
+        with borrowed_connection():
+            return leadership.renew()
+    except (OperationalError, InterfaceError) as error:
+        log.error("the lead cannot be renewed, trying again: %s", error)
+        return True

@@ -1,0 +1,109 @@
+"""Tests that touch the database run on each of them: `test_x[sqlite]` and `test_x[postgres]`, in one run and one process.
+
+The fixture `database` makes `default` the one that a test names, for all threads. A database is made when the first test wants it.
+Tests of the whole path with the mark `each_database` run on an instance with each.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connections
+from pytest_django import DjangoDbBlocker
+
+from tests import postgres
+from trainui import database as product
+
+KINDS = ("sqlite", "postgres")
+FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
+# Pages in a browser wait for pages, not for queries, and unit tests ask the same queries on both.
+ONE_IS_ENOUGH = "tests.browser."
+# The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite.
+ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the mark."""
+    config.addinivalue_line("markers", "each_database: run this test of the whole path on SQLite and on PostgreSQL")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have tests that touch the database run on each."""
+    test = metafunc.definition
+    if test.get_closest_marker("each_database"):
+        metafunc.parametrize("stack", ["sqlite", ON_POSTGRES], indirect=True, scope="session")
+    touches = test.get_closest_marker("django_db") or FIXTURES & set(metafunc.fixturenames)
+    if touches and not metafunc.module.__name__.startswith(ONE_IS_ENOUGH):
+        if "database" not in metafunc.fixturenames:
+            metafunc.fixturenames.insert(0, "database")
+        metafunc.parametrize("database", KINDS, indirect=True, scope="session")
+
+
+class Databases:
+    """The test databases of this process."""
+
+    def __init__(self) -> None:
+        self.now = "sqlite"
+        self.configurations: dict[str, dict[str, Any]] = {"sqlite": connections.settings["default"]}
+        self.made: dict[str, str] = {}  # kind -> the name that its configuration had before
+
+    def use(self, kind: str) -> None:
+        """Make `default` a database of this kind. Raises postgres.Missing."""
+        if kind not in self.configurations:
+            url = postgres.shared().url(f"trainui_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}")
+            complete = connections.configure_settings({"default": product.configuration(url)})
+            self.configurations[kind] = complete["default"]
+        if kind != self.now:
+            connections["default"].close()
+            del connections["default"]
+            connections.settings["default"] = self.configurations[kind]
+            self.now = kind
+        if kind not in self.made:
+            self.made[kind] = str(connections["default"].settings_dict["NAME"])
+            connections["default"].creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+
+    def remove(self) -> None:
+        """Remove those that were made."""
+        for kind, name in self.made.items():
+            self.use(kind)
+            connections["default"].close()
+            if hasattr(connections["default"], "close_pool"):
+                connections["default"].close_pool()
+            connections["default"].creation.destroy_test_db(name, verbosity=0)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> postgres.Server:
+    """The PostgreSQL server of this run."""
+    try:
+        return postgres.shared()
+    except postgres.Missing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def _databases(
+    django_test_environment: None, django_db_blocker: DjangoDbBlocker, django_db_modify_db_settings: None
+) -> Iterator[Databases]:
+    databases = Databases()
+    yield databases
+    with django_db_blocker.unblock():
+        databases.remove()
+
+
+@pytest.fixture(scope="session")
+def database(request: pytest.FixtureRequest, _databases: Databases, django_db_blocker: DjangoDbBlocker) -> str:
+    """The kind of database that `default` is."""
+    kind: str = getattr(request, "param", "sqlite")
+    try:
+        with django_db_blocker.unblock():
+            _databases.use(kind)
+    except postgres.Missing as missing:
+        pytest.skip(str(missing))
+    return kind
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(database: str) -> None:
+    """pytest-django's name for what prepares its tests' database."""
