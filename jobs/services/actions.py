@@ -111,7 +111,7 @@ def _ask_cancel(user: User, job: TrainJob, reason: str) -> None:
 
 def _locked(job: TrainJob) -> TrainJob:
     """Return the row as it is now, held until the transaction ends. Raises Problem 404 when its record was removed since it was read."""
-    found = TrainJob.objects.select_for_update().select_related("project").filter(pk=job.pk).first()
+    found = TrainJob.objects.select_for_update(of=("self",)).select_related("project").filter(pk=job.pk).first()
     if found is None:
         raise Problem(404, "not_found", "It was deleted meanwhile.")
     return found
