@@ -2,7 +2,7 @@
 
 from jobs.spec.accelerators import device_count
 
-from . import hostfile
+from . import deepspeed, hostfile
 from .containers import INITIALIZERS, NODE, Obj, add_volume, container, mount, pod_spec, private_mode, role, set_env
 from .containers import value_env as values
 from .counts import pods, replicas, set_pods
@@ -169,18 +169,22 @@ def environment(kind: hostfile.Implementation, count: int) -> list[Obj]:
     )
 
 
-def _host_list(draft: Draft, who: Roles, kind: hostfile.Implementation, count: int) -> str:
+def _host_names(draft: Draft) -> hostfile.HostNames:
     mode = draft.annotation(HOSTS) or "short"
     if mode not in ("short", "fqdn"):
         message = f"{mode} is not a way to name hosts here: use short or fqdn."
         raise BuildError.of(f"metadata.annotations[{HOSTS}]", "unknown_host_mode", message)
-    names = hostfile.HostNames(
+    return hostfile.HostNames(
         draft.name,
         draft.namespace,
         draft.subdomain,
         "fqdn" if mode == "fqdn" else "short",
         draft.capabilities.cluster_domain,
     )
+
+
+def _host_list(draft: Draft, who: Roles, kind: hostfile.Implementation, count: int) -> str:
+    names = _host_names(draft)
     groups = [hostfile.HostGroup(str(job.get("name")), replicas(job), pods(job), count) for job in who.ranks]
     try:
         return hostfile.render(kind, names, groups)
@@ -188,6 +192,14 @@ def _host_list(draft: Draft, who: Roles, kind: hostfile.Implementation, count: i
         if error.code == "no_hosts":  # a launcher alone that runs no ranks: what its program does is its own affair
             return ""
         raise BuildError.of("metadata.name", error.code, f"The host list cannot be written: {error.code}.") from error
+
+
+def _check_filters(hosts: str, who: Roles, count: int) -> None:
+    """Refuse filters of the DeepSpeed launcher that the host list cannot satisfy."""
+    pool = {line.partition(" ")[0]: count for line in hosts.splitlines()}
+    for job in who.trainers:
+        if (target := who.main(job)) is not None:
+            deepspeed.check_filters(pool, [*(target.get("command") or []), *(target.get("args") or [])])
 
 
 def _add_ssh(draft: Draft, job: Obj, target: Obj) -> None:
@@ -209,6 +221,8 @@ def configure(draft: Draft, who: Roles) -> None:
     kind, count = implementation(draft), slots(draft, who)
     data = {hostfile.file_name(kind): _host_list(draft, who, kind, count)}
     hostfile.check_size(data)
+    if kind == "DeepSpeed":
+        _check_filters(data[hostfile.file_name(kind)], who, count)
     name = f"{draft.name}-mpi-hostfile"
     for job in [*who.trainers, *who.followers]:
         if (target := who.main(job)) is not None:

@@ -1,4 +1,4 @@
-"""The gang fixtures: members, minimum, resources, and the objects of every scheduler."""
+"""Every case of shared/fixtures/gang: members, minimum, resources, and the objects of every scheduler."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from jobs.builders.draft import Draft, Roles
 from jobs.builders.gang.apply import add_gang
 from jobs.builders.gang.members import Gang, Group, find_gang
 from runtimes.spec.quantities import equal
-from tests.shared_data import shared_json
+from tests.conformance.corpus import cases
 
-CASES = shared_json("fixtures/gang/cases.json")["cases"]
+CASES = cases("gang.json", "fixtures/gang/cases.json")
 BY_ID = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 
 
@@ -78,7 +78,14 @@ def draft_of(case: dict[str, Any], scheduler: str) -> tuple[Draft, Roles]:
 
 
 @BY_ID
-def test_members(case):
+def test_gang(case):
+    check_members(case)
+    check_resources(case)
+    for scheduler in ("volcano", "coscheduling", "in_tree"):
+        check_objects(case, scheduler)
+
+
+def check_members(case: dict[str, Any]) -> None:
     gang, expect = gang_of(case), case["expect"]
     assert [{"replicated_job": g.name, "count": g.count} for g in gang.members] == expect["members"]
     assert gang.min_member == expect["min_member"]
@@ -87,8 +94,7 @@ def test_members(case):
     assert dropped == expect["dropped_edges"]
 
 
-@BY_ID
-def test_resources(case):
+def check_resources(case: dict[str, Any]) -> None:
     amounts, wanted = gang_of(case).min_resources, case["expect"]["min_resources"]
     assert amounts.keys() == wanted.keys()
     assert all(equal(str(amounts[name]), wanted[name]) for name in wanted)
@@ -117,9 +123,7 @@ def marks(job: dict[str, Any]) -> dict[str, Any]:
     return found | ({"schedulerName": spec["schedulerName"]} if "schedulerName" in spec else {})
 
 
-@pytest.mark.parametrize("scheduler", ["volcano", "coscheduling", "in_tree"])
-@BY_ID
-def test_objects(case, scheduler):
+def check_objects(case: dict[str, Any], scheduler: str) -> None:
     draft, who = draft_of(case, scheduler)
     gang = add_gang(draft, who, lambda *_: None)
     assert gang is not None

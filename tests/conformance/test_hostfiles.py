@@ -1,20 +1,16 @@
-"""The hostfile fixtures: exact bytes, errors, and what fits into a ConfigMap."""
+"""Every case of shared/fixtures/hostfiles: exact bytes, errors, sizes, name budgets, and the filters of DeepSpeed's launcher."""
 
 import ipaddress
 
 import pytest
 
 from jobs.builders import BuildError
+from jobs.builders.deepspeed import FilterError, active
 from jobs.builders.hostfile import HostfileError, HostGroup, HostNames, Pod, check_size, file_name, render
-from tests.shared_data import shared_json
+from jobs.spec.names import PodCount, budget_of, over_budget
+from tests.conformance.corpus import Case, cases
 
-CASES = shared_json("fixtures/hostfiles/cases.json")["cases"]
-
-
-def of_kind(kind):
-    cases = [case for case in CASES if case["input"]["kind"] == kind]
-    assert cases
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case["id"])
+CASES = cases("hostfiles.json", "fixtures/hostfiles/cases.json")
 
 
 def names_of(given):
@@ -39,8 +35,7 @@ def rendered(given):
     return groups, render(given["implementation"], names_of(given), groups, pods)
 
 
-@of_kind("hostfile")
-def test_bytes(case):
+def check_bytes(case: Case) -> None:
     given, expect = case["input"], case["expect"]
     if "error" in expect:
         with pytest.raises(HostfileError) as caught:
@@ -55,8 +50,7 @@ def test_bytes(case):
         assert sum(g.replicas * g.pods * g.slots for g in groups) == expect["world_size"]
 
 
-@of_kind("size")
-def test_size(case):
+def check_sizes(case: Case) -> None:
     given, expect = case["input"], case["expect"]
     group = HostGroup("node", 1, given["nodes"], given["slots"])
     pods = []
@@ -74,3 +68,32 @@ def test_size(case):
         check_size(data)
     [finding] = caught.value.findings
     assert finding.params == {"size": expect["configmap_bytes"], "max": 1_048_576}
+
+
+def check_budget(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    budget = budget_of(PodCount(j["name"], j["replicas"], j["pods"]) for j in given["replicated_jobs"])
+    assert budget.max_length == expect["max_name"]
+    for name, wanted in (("n" * budget.max_length, expect["at_max"]), ("n" * (budget.max_length + 1), expect["above"])):
+        longest = max(
+            len(f"{name}-{j['name']}-{j['replicas'] - 1}-{j['pods'] - 1}-abcde") for j in given["replicated_jobs"]
+        )
+        assert longest == wanted["longest_pod_name"]
+        assert (over_budget(name, budget) == []) is wanted["ok"]
+
+
+def check_filter(case: Case) -> None:
+    given, expect = case["input"], case["expect"]
+    if "error" in expect:
+        with pytest.raises(FilterError):
+            active(given["pool"], given["include"], given["exclude"])
+        return
+    assert active(given["pool"], given["include"], given["exclude"]) == expect["active"]
+
+
+KINDS = {"hostfile": check_bytes, "size": check_sizes, "name_budget": check_budget, "deepspeed_filter": check_filter}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_hostfiles(case: Case) -> None:
+    KINDS[case["input"]["kind"]](case)
