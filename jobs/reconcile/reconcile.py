@@ -196,16 +196,25 @@ def _apply_suspend(this: Pass) -> None:
     if this.workloads is not None and not this.job.finished:
         if not queueing.hold(this, wanted):
             return
-    elif bool(this.trainjob["spec"].get("suspend")) != wanted and not this.job.finished:
-        live = _read(this)  # not the mirror: another job may have the name by now
-        if live is None or live["metadata"]["uid"] != this.job.uid:
-            this.trainjob = live
-            return
+    elif not this.job.finished and not _patch_suspend(this, wanted):
+        return
+    # Services write this column; it is taken back only while it still says what was just done.
+    here.filter(desired_suspend=wanted).update(desired_suspend=None)
+
+
+def _patch_suspend(this: Pass, wanted: bool) -> bool:
+    """Set the one field; False when the job has left the cluster.
+
+    The mirror is not asked: another job may have the name by now, and what we patched a moment ago it has not seen.
+    """
+    this.trainjob = live = _read(this)
+    if live is None or live["metadata"]["uid"] != this.job.uid:
+        return False
+    if bool(live["spec"].get("suspend")) != wanted:
         patch = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"]}, "spec": {"suspend": wanted}}
         assert this.cluster is not None
         this.trainjob = this.cluster.merge_patch(kinds.TRAIN_JOB, this.job.namespace, this.name, patch)
-    # Services write this column; it is taken back only while it still says what was just done.
-    here.filter(desired_suspend=wanted).update(desired_suspend=None)
+    return True
 
 
 def _apply_children(this: Pass) -> None:

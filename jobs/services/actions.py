@@ -83,17 +83,14 @@ def _set_suspend(user: User, job: TrainJob, wanted: bool, reason: str) -> TrainJ
     require(user, "operate", job)
     with transaction.atomic():
         job = _locked(job)
-        already = (
-            job.desired_suspend
-            if job.desired_suspend is not None
-            else job.phase in (phases.SUSPENDED, phases.SUSPENDING)
-        )
-        if already == wanted and not job.finished:
-            return job
         if job.finished or job.phase == phases.DELETING or job.cancel_requested_at:
             raise _not_now(job, verb)
+        if job.desired_suspend == wanted:
+            return job
+        # Not compared with the phase: that is older than the cluster, and a resume soon after a suspend would be lost.
         job.desired_suspend = wanted
-        job.suspended_by = user if wanted else None
+        if not wanted or job.phase != phases.SUSPENDED:
+            job.suspended_by = user if wanted else None
         job.due_at = timezone.now()
         job.save(update_fields=["desired_suspend", "suspended_by", "due_at"])
         record(user, f"job.{verb}", job, detail={"reason": reason})

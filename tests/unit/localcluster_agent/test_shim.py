@@ -154,7 +154,10 @@ def test_ignored_signals_are_not_inherited(shim: Shim) -> None:
     text = shim.output().decode()
     assert text.startswith("True")
     ignored = int(re.search(r"SigIgn:\s*(\w+)", text)[1], 16)  # type: ignore[index]
-    pythons = {signal.SIGPIPE, signal.SIGXFSZ}  # Python ignores these itself; 32 and 33 are glibc's, which nobody can set back
+    pythons = {
+        signal.SIGPIPE,
+        signal.SIGXFSZ,
+    }  # Python ignores these itself; 32 and 33 are glibc's, which nobody can set back
     assert [one for one in signal.valid_signals() - pythons if ignored & (1 << (one - 1))] == []
 
 
