@@ -1,5 +1,6 @@
 """Telling a cluster to ask us: a MutatingWebhookConfiguration and a ValidatingWebhookConfiguration."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -14,9 +15,23 @@ SECONDS = 10
 
 
 def configurations(url: str, authority: str = "") -> list[Obj]:
-    """Return both configurations.
+    """Return both configurations for an installation that is reached at an address.
 
-    url: where this installation is reached. authority: its CA certificate as base64 of PEM, for an https address.
+    authority: its CA certificate as base64 of PEM, for an https address.
+    """
+    return _configurations(lambda path: {"url": f"{url}/{path}"}, admission_token(), authority)
+
+
+def of_service(namespace: str, name: str, authority: str, token: str = "") -> list[Obj]:
+    """Return both configurations for an installation that runs in the cluster, behind a Service at port 443."""
+    service = {"namespace": namespace, "name": name, "port": 443}
+    return _configurations(
+        lambda path: {"service": service | {"path": f"/{path}"}}, token or admission_token(), authority
+    )
+
+
+def _configurations(reach: Callable[[str], Obj], token: str, authority: str) -> list[Obj]:
+    """Return both configurations; `reach` says how the API server comes to a path.
 
     The policy is to refuse what cannot be checked, as Kubeflow's is. What we write ourselves was checked before, so it does not wait for
     us: a submission reaches the cluster also while web is down.
@@ -26,7 +41,7 @@ def configurations(url: str, authority: str = "") -> list[Obj]:
         (kinds.MUTATING_WEBHOOKS, "defaults", {"reinvocationPolicy": "Never"}),
         (kinds.VALIDATING_WEBHOOKS, "rules", {}),
     ):
-        client = {"url": f"{url}/admission/{admission_token()}/{what}"} | ({"caBundle": authority} if authority else {})
+        client = reach(f"admission/{token}/{what}") | ({"caBundle": authority} if authority else {})
         hook = {
             "name": f"{what}.trainjobs.trainui.dev",
             "clientConfig": client,

@@ -27,8 +27,8 @@ _SCHEDULERS = {
 
 _LOOKS = {  # tone, icon and word of a check's state
     OK: ("ok", "check-circle", "ok"),
-    LACKS: ("error", "x-circle", "missing"),
-    WARNS: ("warn", "exclamation-triangle", "look"),
+    LACKS: ("error", "x-circle", "problem"),
+    WARNS: ("warn", "exclamation-triangle", "warning"),
     ABSENT: ("neutral", "minus-circle", "optional"),
     UNKNOWN: ("unknown", "question-mark-circle", "unknown"),
 }
@@ -64,6 +64,7 @@ def cluster(request: HttpRequest) -> HttpResponse:
         "gangs": [_SCHEDULERS[name] for name in sorted(capabilities().gang_schedulers)],
         "survey": survey,
         "checks": [(check, *_LOOKS[check.state]) for check in survey.checks] if survey else [],
+        "broken": [check for check in survey.checks if check.state == LACKS] if survey else [],
         "survey_stale_after": SURVEY_STALE_SECONDS,
         "missing": [served for served in found.served if served.needed and not served.served],
         "alive_at": alive_at,

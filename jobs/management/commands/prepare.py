@@ -34,14 +34,18 @@ class Command(BaseCommand):
     help = "Bring database, catalog and static files up to date; create the first admin and project; submit the sample job once."
 
     def add_arguments(self, parser: Any) -> None:
-        """Add --no-sample."""
+        """Add --no-sample and --no-static."""
         parser.add_argument("--no-sample", action="store_true", help="do not submit the sample job")
+        parser.add_argument(
+            "--no-static", action="store_true", help="static files were collected when the image was built"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create what is missing and say what people must know."""
         self._connect()
         call_command("migrate", interactive=False, verbosity=0)
-        self._static_files()
+        if not options["no_static"]:
+            self._static_files()
         load_blueprints()
         if settings.OWN_CLUSTER:
             install_webhooks(connect(settings.KUBECONFIG))

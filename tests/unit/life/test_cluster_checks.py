@@ -140,7 +140,7 @@ def test_the_page_shows_checks_and_their_age(world: World, as_user: As, settings
     at = timezone.now() - timedelta(minutes=10)
     ClusterSurvey.objects.create(facts=GOOD | {"skew_seconds": 30}, at=at, problem="read version: no answer")
     text = words(as_user("viewer").get("/cluster").content.decode())
-    assert "Clocks look The API server’s clock is 30 s ahead" in text
+    assert "Clocks warning The API server’s clock is 30 s ahead" in text
     assert "Not looked at. read version: no answer" in text
     assert "updated 10 min ago" in text
     body = as_user("viewer").get("/api/v1/cluster").json()
