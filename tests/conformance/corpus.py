@@ -1,8 +1,9 @@
-"""The conformance corpus and its reference evaluator, beside the checkout; `CASES` names another folder of the same sets."""
+"""The shared sets of cases and their reference evaluator, beside the checkout; `CASES` names another folder of the same sets."""
 
 import importlib.util
 import json
 import os
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +11,23 @@ from typing import Any
 from tests.shared_data import shared_file
 
 Case = dict[str, Any]
+
+# Where each known set lies among the shared files; `test_NAME.py` beside this file runs the set NAME.
+PLACES = {
+    "admission": "conformance/admission.json",
+    "forms": "fixtures/forms/cases.json",
+    "gang": "fixtures/gang/cases.json",
+    "hostfiles": "fixtures/hostfiles/cases.json",
+    "lifecycle": "conformance/lifecycle.json",
+    "logs": "fixtures/logs/cases.json",
+    "objects": "conformance/objects.json",
+    "pending": "fixtures/pending/cases.json",
+    "status": "fixtures/status/cases.json",
+}
+
+
+class TwiceError(ValueError):
+    """A folder holds a set twice, so that nobody can tell which one is meant."""
 
 
 def evaluator() -> ModuleType:
@@ -23,23 +41,30 @@ def evaluator() -> ModuleType:
     return module
 
 
-def cases(name: str, shared: str) -> list[Case]:
-    """Return the cases of a set: from the folder CASES if that is set (none if it lacks the set), else from the shared file.
+@cache
+def sets_in(folder: Path) -> dict[str, Path]:
+    """Return the sets that a folder and those below it hold, by name, known or not.
 
-    name: the set's file. shared: where it lies among the shared files; the folder may be laid out like them too.
+    A set is a JSON list in `NAME.json`, or a map with `cases`, which may name its `set`. Raises TwiceError.
     """
+    found: dict[str, Path] = {}
+    for path in sorted(folder.rglob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(content, dict) and "cases" in content:
+            name = str(content.get("set", path.stem))
+        elif isinstance(content, list):
+            name = path.stem
+        else:
+            continue
+        if name in found:
+            raise TwiceError(f"the set {name} is there twice: {found[name]} and {path}")
+        found[name] = path
+    return found
+
+
+def cases(name: str) -> list[Case]:
+    """Return the cases of a known set: from the folder CASES if that is set (none if it lacks the set), else the shared ones."""
     folder = os.environ.get("CASES")
-    if folder:
-        places = [Path(folder) / place for place in (name, shared, Path(name).stem + "/cases.json", Path(shared).name)]
-        path = next((place for place in places if _is_set(place, Path(name).stem)), None)
-    else:
-        path = shared_file(shared)
+    path = sets_in(Path(folder)).get(name) if folder else shared_file(PLACES[name])
     found = json.loads(path.read_text(encoding="utf-8")) if path else []
     return list(found["cases"] if isinstance(found, dict) else found)
-
-
-def _is_set(path: Path, stem: str) -> bool:
-    """Whether a file holds that set; a `cases.json` says in itself which one it is."""
-    if not path.is_file():
-        return False
-    return path.name != "cases.json" or json.loads(path.read_text(encoding="utf-8")).get("set") == stem

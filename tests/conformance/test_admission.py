@@ -13,7 +13,7 @@ from runtimes.spec.kinds import CLUSTER_TRAINING_RUNTIME
 from tests.conformance.corpus import Case, cases, evaluator
 
 MUST = evaluator()
-CASES = cases("admission.json", "conformance/admission.json")
+CASES = cases("admission")
 CREATED = datetime.datetime(2026, 5, 1, 12, 0, 0, tzinfo=datetime.UTC)
 NOW = CREATED + datetime.timedelta(minutes=5)
 # Where the recorded field is no field of the object (a Go name, or one of the webhook's own) and ours is a real one.

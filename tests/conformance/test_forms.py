@@ -21,7 +21,7 @@ from runtimes.spec.quantities import QuantityError, equal, plain, read
 from runtimes.spec.templates import unknown_references
 from tests.conformance.corpus import Case, cases
 
-CASES = cases("forms.json", "fixtures/forms/cases.json")
+CASES = cases("forms")
 Got = dict[str, Any]
 
 

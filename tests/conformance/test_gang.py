@@ -11,7 +11,7 @@ from jobs.builders.gang.members import Gang, Group, find_gang
 from runtimes.spec.quantities import equal
 from tests.conformance.corpus import cases
 
-CASES = cases("gang.json", "fixtures/gang/cases.json")
+CASES = cases("gang")
 BY_ID = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 
 

@@ -10,7 +10,7 @@ from jobs.builders.hostfile import HostfileError, HostGroup, HostNames, Pod, che
 from jobs.spec.names import PodCount, budget_of, over_budget
 from tests.conformance.corpus import Case, cases
 
-CASES = cases("hostfiles.json", "fixtures/hostfiles/cases.json")
+CASES = cases("hostfiles")
 
 
 def names_of(given):

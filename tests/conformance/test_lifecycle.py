@@ -10,7 +10,7 @@ from tests.conformance.lifecycle.play import Player
 
 pytestmark = pytest.mark.xdist_group("lifecycle")
 MUST = evaluator()
-CASES = cases("lifecycle.json", "conformance/lifecycle.json")
+CASES = cases("lifecycle")
 
 
 @pytest.fixture(scope="module")

@@ -30,9 +30,10 @@ from jobs.logs.search import Query, SearchError, search_log
 from jobs.logs.splitter import Splitter
 from jobs.logs.times import format_stamp, local_iso, parse_stamp
 from jobs.logs.window import Source, window
-from tests.shared_data import shared_file, shared_json
+from tests.conformance.corpus import cases
+from tests.shared_data import shared_file
 
-CASES: list[dict[str, Any]] = shared_json("fixtures/logs/cases.json")["cases"]
+CASES: list[dict[str, Any]] = cases("logs")
 STAMP = format_stamp(1_772_359_200_000_000_000).encode()
 LONG_BYTES = 50_000_000
 
@@ -173,11 +174,11 @@ def outcome_of(reader: LogReader, query: Query, seconds: float) -> str:
 def generated(stamped: bool) -> Any:
     """Cases of generated logs: those of plain lines, or those whose lines bring their stamps; the longest only with TRAINUI_LONG=1."""
     long = os.environ.get("TRAINUI_LONG") == "1"
-    cases = [case for case in CASES if case["input"]["kind"] == "generated"]
     chosen = [
         case
-        for case in cases
-        if (case["input"]["generator"]["name"] in ("stamped", "pods")) == stamped
+        for case in CASES
+        if case["input"]["kind"] == "generated"
+        and (case["input"]["generator"]["name"] in ("stamped", "pods")) == stamped
         and (long or case["expect"]["bytes"] < LONG_BYTES)
     ]
     return pytest.mark.parametrize("case", chosen, ids=lambda case: case["id"])

@@ -10,7 +10,7 @@ from jobs.spec.admission import review_create
 from tests.conformance.corpus import Case, cases, evaluator
 
 MUST = evaluator()
-CASES = cases("objects.json", "conformance/objects.json")
+CASES = cases("objects")
 NOW = datetime.datetime(2026, 5, 1, 12, 0, 0, tzinfo=datetime.UTC)
 # Upstream leaves schedulerName to the runtime.
 CAPABILITIES = Capabilities(

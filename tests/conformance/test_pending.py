@@ -7,9 +7,10 @@ import pytest
 
 from jobs.state import Explanation, explain
 from runtimes.spec.quantities import equal
-from tests.shared_data import shared_file, shared_json
+from tests.conformance.corpus import cases
+from tests.shared_data import shared_file
 
-CASES = shared_json("fixtures/pending/cases.json")["cases"]
+CASES = cases("pending")
 AMOUNTS = ("needed", "available", "short_by")
 # Categories of recorded messages that explain a wait, a refusal or a loss; the others report progress.
 EXPLAINING = ("waiting", "refused-by-admission", "node-loss", "preemption", "failing")

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from jobs.state import JobState, observe
-from tests.shared_data import shared_json
+from tests.conformance.corpus import cases
 
-CASES = shared_json("fixtures/status/cases.json")["cases"]
-cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+CASES = cases("status")
+BY_ID = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 
 
-@cases
+@BY_ID
 def test_status(case: dict[str, Any]) -> None:
     expected = case["expect"]
     state = observe(case["input"], case["input"]["now"])
@@ -28,7 +28,7 @@ def test_status(case: dict[str, Any]) -> None:
     assert list(state.unknown_conditions) == expected.get("unknown_conditions", list(state.unknown_conditions))
 
 
-@cases
+@BY_ID
 def test_the_order_of_lists_never_matters(case: dict[str, Any]) -> None:
     snapshot, now = case["input"], case["input"]["now"]
     straight = observe(snapshot, now)
@@ -37,7 +37,7 @@ def test_the_order_of_lists_never_matters(case: dict[str, Any]) -> None:
         assert observe(shuffled(snapshot, rng), now) == straight
 
 
-@cases
+@BY_ID
 def test_the_answer_says_when_to_look_again(case: dict[str, Any]) -> None:
     """Asked again at `recheck_at`, or at any time before it, the same objects give a state; before it, the same one."""
     snapshot, now = case["input"], case["input"]["now"]

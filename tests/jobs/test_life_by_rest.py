@@ -10,7 +10,7 @@ from tests.conformance.lifecycle.rest import RestPlayer, is_for_users
 
 pytestmark = pytest.mark.xdist_group("lifecycle")
 MUST = evaluator()
-CASES = [case for case in cases("lifecycle.json", "conformance/lifecycle.json") if is_for_users(case)]
+CASES = [case for case in cases("lifecycle") if is_for_users(case)]
 
 
 @pytest.fixture(scope="module")
