@@ -116,8 +116,9 @@ class ApiServer:
     def close(self) -> None:
         """Refuse new connections and break the open ones."""
         self.released.set()
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        if self._listener.fileno() >= 0:
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
         for connection in list(self.open):
             _break(connection)
 
@@ -143,22 +144,24 @@ class ApiServer:
             with connection, connection.makefile("rb") as reader:
                 while asked := _read(reader, number, _peer(connection)):
                     self.asked.append(asked)
-                    if not self._answer(connection, self.script(asked)):
+                    last = asked.headers.get("connection") == "close"
+                    if not self._answer(connection, self.script(asked), last):
                         _break(connection)
                         return
-                    if asked.headers.get("connection") == "close":
+                    if last:
                         return
         except (OSError, ValueError):
             plain.close()
         finally:
             self.open.discard(connection)
 
-    def _answer(self, connection: socket.socket, said: Answer | None) -> bool:
+    def _answer(self, connection: socket.socket, said: Answer | None, last: bool) -> bool:
         if said is None:
             return False
+        ending = "Connection: close\r\n" if last else ""
         how = "Transfer-Encoding: chunked" if said.steps is not None else f"Content-Length: {len(said.body)}"
         headers = "".join(f"{name}: {value}\r\n" for name, value in said.headers.items())
-        connection.sendall(f"HTTP/1.1 {said.status} X\r\n{how}\r\n{headers}\r\n".encode() + said.body)
+        connection.sendall(f"HTTP/1.1 {said.status} X\r\n{how}\r\n{ending}{headers}\r\n".encode() + said.body)
         if said.steps is None:
             return not said.reset
         for step in said.steps:
