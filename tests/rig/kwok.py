@@ -1,6 +1,7 @@
 """KWOK: machines that are only objects, and the life of the pods on them, which labels and annotations of each pod choose (README.md)."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.rig import programs
@@ -15,8 +16,17 @@ TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 
 
 def start(site: Site) -> None:
-    """Start it with our stages."""
-    config = site.write("kwok.yaml", "\n---\n".join(json.dumps(stage) for stage in stages()))
+    """Start it with our stages; every container of its machines has the same log of one line."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000000000Z")
+    log = site.write("fake-machine.log", f"{now} stdout F a fake machine runs nothing\n")
+    logs = {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "ClusterLogs",
+        "metadata": {"name": "one-line"},
+        "spec": {"logs": [{"logsFile": log, "follow": False}]},
+    }
+    config = site.write("kwok.yaml", "\n---\n".join(json.dumps(document) for document in [*stages(), logs]))
+    certificate, key = site.authority.issue("kwok", "kwok", ("127.0.0.1",))
     command = [programs.binary(programs.KWOK), f"--kubeconfig={site.kubeconfig()}", f"--config={config}"]
     command += [
         "--manage-all-nodes=false",
@@ -24,6 +34,7 @@ def start(site: Site) -> None:
         "--node-ip=127.0.0.1",
     ]
     command += ["--node-lease-duration-seconds=0", f"--server-address=127.0.0.1:{site.port('kwok')}"]
+    command += [f"--node-port={site.port('kwok')}", f"--tls-cert-file={certificate}", f"--tls-private-key-file={key}"]
     site.processes.run("kwok", command)
 
 

@@ -182,6 +182,7 @@ addresses:
 - {type: Hostname, address: {{ .metadata.name | Quote }}}
 nodeInfo: {architecture: amd64, operatingSystem: linux, osImage: fake, kernelVersion: fake, kubeletVersion: fake, kubeProxyVersion: "",
   containerRuntimeVersion: fake, machineID: "", systemUUID: "", bootID: ""}
+daemonEndpoints: {kubeletEndpoint: {Port: {{ NodePort }}}}
 phase: Running
 """
 

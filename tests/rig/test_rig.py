@@ -49,12 +49,15 @@ def test_a_jobset_completes_on_fake_machines(rig: Rig, rig_namespace: str, pool:
     template = in_pool(pod_template("any", gpus=8, run_for="1s"), pool)
     rig.admin.apply(jobset("three", 3, template), rig_namespace)
     wait_until(lambda: condition(rig, rig_namespace, "three"), "the JobSet to complete")
-    assert len({one["spec"]["nodeName"] for one in pods(rig, rig_namespace)}) == 3
+    found = pods(rig, rig_namespace)
+    assert len({one["spec"]["nodeName"] for one in found}) == 3
+    path = rig.admin.path("v1", "Pod", rig_namespace, found[0]["metadata"]["name"])
+    assert rig.admin.request("GET", f"{path}/log") == "a fake machine runs nothing\n"
 
 
 def test_its_webhook_refuses_what_it_knows_to_be_wrong(rig: Rig, rig_namespace: str) -> None:
-    wrong = jobset("n" * 70, 1, pod_template("any"))
-    with pytest.raises(Refused, match="must be no more than 63 characters"):
+    wrong = jobset("n" * 60, 1, pod_template("any"))
+    with pytest.raises(Refused, match="JobSet name is too long"):
         rig.admin.apply(wrong, rig_namespace)
 
 
