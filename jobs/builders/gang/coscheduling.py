@@ -7,6 +7,7 @@ from .members import Gang
 
 LABEL = "coscheduling"
 DEFAULT_TIMEOUT = 60
+PLACED_PER_SECOND = 50  # all pods of a gang must be parked within the time-out, or all of them start again
 POD_LABEL = "scheduling.x-k8s.io/pod-group"
 
 
@@ -16,11 +17,16 @@ def pod_group(draft: Draft, gang: Gang, priority: str) -> Obj:
     timeout = policy.get("scheduleTimeoutSeconds")
     spec: Obj = {
         "minMember": gang.min_member,
-        "scheduleTimeoutSeconds": DEFAULT_TIMEOUT if timeout is None else timeout,
+        "scheduleTimeoutSeconds": _timeout(gang) if timeout is None else timeout,
     }
     if amounts := as_quantities(gang.min_resources):
         spec["minResources"] = amounts
     return draft.child("scheduling.x-k8s.io/v1alpha1", "PodGroup", draft.name, spec=spec)
+
+
+def _timeout(gang: Gang) -> int:
+    """Upstream's default, and longer for gangs that are placed for longer."""
+    return max(DEFAULT_TIMEOUT, -(-gang.min_member // PLACED_PER_SECOND))
 
 
 def mark(draft: Draft, job: Obj) -> None:

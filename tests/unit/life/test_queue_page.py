@@ -60,7 +60,8 @@ CLUSTER_QUEUE_RAW: dict[str, Any] = {
                "conditions": [{"type": "Active", "status": "False", "reason": "FlavorNotFound",
                                "message": "Can't admit new workloads: references missing ResourceFlavor(s): gone."}]},
 }  # fmt: skip
-QUOTA_RAW: dict[str, Any] = {"spec": {"hard": {f"requests.{GPU}": "32"}}, "status": {"hard": {f"requests.{GPU}": "32"}, "used": {f"requests.{GPU}": "8"}}}  # fmt: skip
+HARD = {f"requests.{GPU}": "32"}
+QUOTA_RAW: dict[str, Any] = {"spec": {"hard": HARD}, "status": {"hard": HARD, "used": {f"requests.{GPU}": "8"}}}
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ def at(seconds: float) -> datetime:
 
 
 def entry(name: str, since: float, until: float | None, owner: str = "scheduler", last: str = "") -> dict[str, Any]:
-    return {"name": name, "owner": owner, "since": at(since).isoformat(), "until": at(until).isoformat() if until is not None else None, "last": last}  # fmt: skip
+    end = at(until).isoformat() if until is not None else None
+    return {"name": name, "owner": owner, "since": at(since).isoformat(), "until": end, "last": last}
 
 
 ALL = [
