@@ -8,10 +8,10 @@ import pytest
 
 from tests.jobs.job_env import make_job_env
 from tests.postgres import Server
-from tests.rig.fixtures import pytest_sessionfinish, rig, rig_namespace
+from tests.rig.fixtures import own_rig, pytest_sessionfinish, rig, rig_namespace
 from tests.stack import Stack, running
 
-__all__ = ["pytest_sessionfinish", "rig", "rig_namespace"]
+__all__ = ["own_rig", "pytest_sessionfinish", "rig", "rig_namespace"]
 pytest_plugins = ["tests.databases"]
 STRICT = os.environ.get("TRAINUI_STRICT") == "1"
 

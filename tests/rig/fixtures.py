@@ -22,6 +22,16 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Rig:
     return Rig.start(shared / "rig", owner)
 
 
+@pytest.fixture(scope="module")
+def own_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    """A cluster of the module's own, without the real machine, whose programs its tests may stop."""
+    if why := obstacle():
+        pytest.skip(why)
+    started = Rig.start(tmp_path_factory.mktemp("own"), with_machine=False)
+    yield started
+    started.stop()
+
+
 @pytest.fixture
 def rig_namespace(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own, deleted with all that is in it when the test is over."""

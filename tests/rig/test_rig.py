@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.rig import coscheduling
@@ -233,6 +234,17 @@ def test_pods_of_a_lost_machine_stay(rig: Rig, rig_namespace: str, pool: str) ->
     assert lost["status"]["phase"] == "Running"
     rig.find_machine(machine)
     wait_until(lambda: not rig.admin.get("v1", "Pod", rig_namespace, "one"), "the pod to go when the machine is back")
+
+
+def test_programs_of_an_own_cluster_stop_and_start(rig: Rig, own_rig: Rig) -> None:
+    assert own_rig.bridge_address != rig.bridge_address
+    own_rig.admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}, "default")
+    own_rig.stop_program("kube-apiserver")
+    with pytest.raises(httpx.ConnectError):
+        own_rig.admin.list("v1", "ConfigMap", "default")
+    own_rig.start_program("kube-apiserver")
+    wait_until(lambda: own_rig.admin.get("v1", "ConfigMap", "default", "kept"), "the API server to be back")
+    own_rig.check()
 
 
 def test_annotations_are_those_of_the_stages() -> None:

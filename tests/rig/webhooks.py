@@ -27,7 +27,7 @@ def established(api: Api, names: list[str]) -> bool:
 
 
 def _serves(crd: dict[str, Any] | None) -> bool:
-    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    conditions = (crd or {}).get("status", {}).get("conditions") or []
     return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
 
