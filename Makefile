@@ -16,8 +16,8 @@ env-dev:
 up: env  ## Start trainui on this machine; Ctrl-C stops it (PORT=8001, FRESH=1)
 	@exec $(PY) -m trainui.up
 
-test: env-dev  ## Run the tests, all but the chaos ones
-	@$(PY) -m pytest -n auto --dist loadgroup --ignore=tests/chaos
+test: env-dev  ## Run the tests
+	@$(PY) -m pytest -n auto --dist loadgroup
 
 test-all: env-dev  ## Run all tests, with 200 runs of chaos and 200 jobs under kills for ten minutes
 	@TRAINUI_LONG=1 $(PY) -m pytest -n auto --dist loadgroup
