@@ -1,7 +1,8 @@
 """Tests that touch the database run on each of them: `test_x[sqlite]` and `test_x[postgres]`, in one run and one process.
 
 The fixture `database` makes `default` the one that a test names, for all threads. A database is made when the first test wants it.
-Tests of the whole path with the mark `each_database` run on an instance with each.
+Tests of the whole path with the mark `each_database` run on an instance with each; with TRAINUI_LONG=1 all of them do. Those with the mark
+`each_cluster` run on a real Kubernetes too (tests/rig).
 """
 
 import os
@@ -15,26 +16,38 @@ from pytest_django import DjangoDbBlocker
 from tests import postgres
 from trainui import database as product
 
+LONG = os.environ.get("TRAINUI_LONG") == "1"
 KINDS = ("sqlite", "postgres")
 FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 # Pages in a browser wait for pages, not for queries, and unit tests ask the same queries on both.
 ONE_IS_ENOUGH = "tests.browser."
 # The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite.
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
+ON_KUBERNETES = pytest.param("kubernetes", marks=pytest.mark.xdist_group("rig"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark."""
+    """Register the marks."""
     config.addinivalue_line("markers", "each_database: run this test of the whole path on SQLite and on PostgreSQL")
+    config.addinivalue_line(
+        "markers",
+        "each_cluster(group): run this test on the local cluster, in this group of pytest-xdist, and on a real Kubernetes",
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Have tests that touch the database run on each."""
     test = metafunc.definition
-    if test.get_closest_marker("each_database"):
-        metafunc.parametrize("stack", ["sqlite", ON_POSTGRES], indirect=True, scope="session")
+    named = {mark.args[0] for mark in test.iter_markers("parametrize")}
+    crossed = "stack" in metafunc.fixturenames and "stack" not in named
+    clusters = test.get_closest_marker("each_cluster")
+    here = pytest.param("sqlite", marks=pytest.mark.xdist_group(*clusters.args)) if clusters else "sqlite"
+    others = [ON_POSTGRES] if LONG or test.get_closest_marker("each_database") else []
+    others += [ON_KUBERNETES] if clusters else []
+    if crossed and others:
+        metafunc.parametrize("stack", [here, *others], indirect=True, scope="session")
     touches = test.get_closest_marker("django_db") or FIXTURES & set(metafunc.fixturenames)
-    if touches and not metafunc.module.__name__.startswith(ONE_IS_ENOUGH):
+    if touches and "database" not in named and not metafunc.module.__name__.startswith(ONE_IS_ENOUGH):
         if "database" not in metafunc.fixturenames:
             metafunc.fixturenames.insert(0, "database")
         metafunc.parametrize("database", KINDS, indirect=True, scope="session")

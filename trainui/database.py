@@ -1,6 +1,5 @@
 """How the database is used: SQLite in one file, or PostgreSQL through a pool of connections."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,8 +13,9 @@ SQLITE_OPTIONS = {
     "timeout": 30,
     "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=27103364;",
 }
-# Of each process; the worker has 16 threads, and those of the watch give their connection back after each write.
-POOL = {"min_size": 1, "max_size": 32, "timeout": 10}
+# Of each process; the worker has 16 threads, and those of the watch give their connection back after each write. While the server is away
+# the pool tries for as long as somebody waits: later tries would come ever more seldom.
+POOL = {"min_size": 1, "max_size": 32, "timeout": 10, "reconnect_timeout": 10}
 CONNECT_SECONDS = 5
 
 
@@ -26,11 +26,9 @@ def configuration(url: str) -> dict[str, Any]:
         return config | {"OPTIONS": SQLITE_OPTIONS, "CONN_MAX_AGE": None}
     if config["ENGINE"] != "django.db.backends.postgresql":
         raise ValueError("neither SQLite nor PostgreSQL")
-    replace_nul()
     asked = config.get("OPTIONS", {})  # ?sslmode=... of the URL
     options = {"connect_timeout": CONNECT_SECONDS} | asked | {"pool": POOL}
-    # Health checks: a connection that the server ended (a restart) is replaced when the pool hands it out.
-    return config | {"OPTIONS": options, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}
+    return config | {"ENGINE": "trainui.postgresql", "OPTIONS": options, "CONN_MAX_AGE": 0}
 
 
 @contextmanager
@@ -50,28 +48,3 @@ def _give_back() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
-
-
-def replace_nul() -> None:
-    """Have text with NUL, which PostgreSQL cannot hold, stored with U+FFFD in its place: logs, metrics and messages of programs may have it.
-
-    What people submit is refused before it comes so far.
-    """
-    from psycopg import adapters
-    from psycopg.types.json import Jsonb, JsonbDumper
-    from psycopg.types.string import StrDumperUnknown
-
-    class TextDumper(StrDumperUnknown):
-        def dump(self, obj: str) -> Any:
-            return super().dump(obj.replace("\0", "\ufffd"))
-
-    class DocumentDumper(JsonbDumper):
-        def dump(self, obj: Any) -> Any:
-            dumped = super().dump(obj)
-            return _ESCAPED_NUL.sub(rb"\1\\ufffd", dumped) if dumped and b"\\u0000" in dumped else dumped
-
-    adapters.register_dumper(str, TextDumper)
-    adapters.register_dumper(Jsonb, DocumentDumper)
-
-
-_ESCAPED_NUL = re.compile(rb"((?<!\\)(?:\\\\)*)\\u0000")  # not the text backslash, u0000

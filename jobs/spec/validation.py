@@ -5,7 +5,7 @@ from typing import Any
 
 from jobs.spec.defaults import untimed
 from jobs.spec.resources import negative_amounts
-from jobs.spec.rules import identity, initializers, patches, policies, scheduling, submit, torchtune
+from jobs.spec.rules import identity, initializers, patches, policies, scheduling, submit, text, torchtune
 from jobs.spec.rules.base import Case, Rule
 from jobs.spec.schema import STATUS, TRAIN_JOB
 from runtimes.spec.access import dig, maps, numbered
@@ -52,6 +52,7 @@ SUBMIT_CHECKS: tuple[Rule, ...] = (
     submit.volumes,
     submit.gated,
     submit.labels,
+    text.without_nul,
 )
 _IMMUTABLE = ("runtimeRef", "initializer", "trainer", "managedBy", "activeDeadlineSeconds")
 # Fields of a pod patch that stay as they are once they are set (CEL rules of the CRD).

@@ -74,7 +74,6 @@ def check_counted(stack: Stack, job: Json, nodes: int) -> None:
             )
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize("name", list(PROCESSES))
 def test_killed(stack: Stack, tmp_path: Path, name: str) -> None:
     slug = name.replace(" ", "-")

@@ -73,6 +73,12 @@ MANIFESTS: dict[str, Case] = {
         "/spec/trainer/env/0/value",
         "wrong_type",
     ),
+    "NUL in a variable": (
+        trainer(env=[{"name": "A", "value": "x\0y"}]),
+        "/spec/trainer/env/0/value",
+        "control_char",
+    ),
+    "NUL in an argument": (trainer(args=["x", "\0"]), "/spec/trainer/args/1", "control_char"),
     "variables as a map": (trainer(env={"A": "5"}), "/spec/trainer/env", "wrong_type"),
     "unknown field": (top(extra=1), "/extra", "unknown_field"),
     "unknown field of the spec": (spec(numNodes=3), "/spec/numNodes", "unknown_field"),

@@ -1,0 +1,1 @@
+"""Django's backend for PostgreSQL, with what a service needs beyond it."""
