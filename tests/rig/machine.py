@@ -47,7 +47,7 @@ def start_runtime(site: Site) -> None:
             {
                 "type": "bridge",
                 "bridge": site.network.bridge,
-                "isGateway": True,
+                "isGateway": False,  # the bridge has its addresses already; as gateway the plugin would switch the computer's forwarding on
                 "ipMasq": False,
                 "ipam": {
                     "type": "host-local",

@@ -115,7 +115,8 @@ _RUNNING = "{running: {startedAt: {{ $now | Quote }}}}"
 _PLACE = """\
 startTime: {{ or .status.startTime $now | Quote }}
 hostIP: {{ NodeIPWith .spec.nodeName | Quote }}
-{{ $address := PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+{{ $found := PodIPWith .spec.nodeName ( or .spec.hostNetwork false ) .metadata.uid .metadata.name .metadata.namespace }}
+{{ $address := or .status.podIP $found }}
 podIP: {{ $address | Quote }}
 podIPs: [{ip: {{ $address | Quote }}}]
 """
