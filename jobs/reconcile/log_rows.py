@@ -4,6 +4,7 @@ import logging
 import shutil
 import threading
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,14 @@ BEHIND_RANKS = 1_000_000  # order of logs without a rank: initializers and helpe
 
 
 class LogRows:
-    """Listener of `Captures`: keeps the rows of logs, and rings the event stream."""
+    """Listener of `Captures`: keeps the rows of logs, and rings the event stream.
 
-    def __init__(self) -> None:
+    leads: asked inside each transaction whether this process still leads the watch: one that was paused must not write what it knew over
+    what the next leader wrote (archives have a lock of their own).
+    """
+
+    def __init__(self, leads: Callable[[], bool] = lambda: True) -> None:
+        self._leads = leads
         self._rows: dict[Container, int] = {}
         self._projects: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -69,6 +75,8 @@ class LogRows:
         if job.detail.trainer_status is not None or not _speaks_for_job(row):
             return
         with transaction.atomic():
+            if not self._leads():
+                return
             keep_points(job.pk, [Point(s.name, _time(s.stamp), s.value, s.step) for s in samples])
             percent = percent_of((s.name, s.value, s.step) for s in samples)
             if percent is not None:
@@ -76,16 +84,21 @@ class LogRows:
         publish(Change("metrics-changed", str(job.project_id), str(job.pk)))
 
     def _write(self, container: Container, progress: LogProgress, more: dict[str, Any]) -> bool:
-        """Bring the row of a log up to date; False when the job's record is gone."""
+        """Bring the row of a log up to date, if that is still ours to do; False when the job's record is gone."""
         row = self._row(container)
         if row is None:
             return False
         stamps = (
             {"first_at": _time(progress.first_stamp), "last_at": _time(progress.last_stamp)} if progress.lines else {}
         )
-        LogStream.objects.filter(pk=row.pk).update(bytes=progress.bytes, lines=progress.lines, **stamps, **more)
-        if getattr(row, "stalled", None) and progress.lines > row.lines:
-            TrainJob.objects.filter(pk=container.job_id).update(due_at=timezone.now())
+        speaks_again = bool(getattr(row, "stalled", None)) and progress.lines > row.lines
+        with transaction.atomic():
+            if not self._leads():
+                return True
+            LogStream.objects.filter(pk=row.pk).update(bytes=progress.bytes, lines=progress.lines, **stamps, **more)
+            if speaks_again:
+                TrainJob.objects.filter(pk=container.job_id).update(due_at=timezone.now())
+        if speaks_again:
             ring(row.job_id)  # it gives a sign of life again
         publish(
             Change(
@@ -124,13 +137,13 @@ class LogRows:
         return self._projects[job_id]
 
 
-def start_captures() -> Captures:
-    """Return the followers of this process; feed them with `follow`."""
+def start_captures(leads: Callable[[], bool]) -> Captures:
+    """Return the followers of this process; feed them with `follow`. leads: whether it still leads the watch."""
 
     def open_log(namespace: str, pod: str, container: str, since_time: str | None, *, previous: bool) -> Any:
         return connect(settings.KUBECONFIG).logs(namespace, pod, container, since_time, previous=previous)
 
-    return Captures(Path(settings.LOGS_DIR), open_log, LogRows(), settings.LOG_MAX_BYTES)
+    return Captures(Path(settings.LOGS_DIR), open_log, LogRows(leads), settings.LOG_MAX_BYTES)
 
 
 def follow(captures: Captures, job_ids: set[uuid.UUID]) -> None:

@@ -3,11 +3,10 @@
 import logging
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 
 from jobs.models import JobEvent, MirrorObject, TrainJob
@@ -23,7 +22,13 @@ from trainui.events.changes import Change
 log = logging.getLogger(__name__)
 RUNTIME_KINDS = (kinds.CLUSTER_TRAINING_RUNTIME, kinds.TRAINING_RUNTIME)
 UNPLACED_LIMIT = 5_000
+FIRST = (kinds.TRAIN_JOB, kinds.JOB_SET, kinds.JOB)  # owners before what they own, whose job is found by them
+CHUNK = 200
+EVENT_COLUMNS = [
+    "job", "type", "reason", "message", "object_kind", "object_name", "object_uid", "source", "count", "first_at", "last_at", "raw",
+]  # fmt: skip
 Seen = tuple[Kind, str, list[Object]]
+Place = tuple[str, str]
 
 
 @dataclass
@@ -43,17 +48,22 @@ class MirrorWriter:
 
     def __init__(self) -> None:
         self.unplaced: OrderedDict[str, list[Object]] = OrderedDict()  # object uid -> events
+        self._kept: dict[str, JobEvent] = {}  # of the present batch, by uid
+        self._jobs: dict[tuple[str, ...], uuid.UUID | None] = {}  # what was looked up for the present batch
 
     def write(self, batch: list[Seen]) -> Result:
-        """Write a batch; runs inside the caller's transaction."""
+        """Write a batch; runs inside the caller's transaction. Kinds are independent of each other, and each keeps its order."""
         result = Result()
-        for kind, type, objects in batch:
+        self._kept, self._jobs = {}, {}
+        for kind, entries in _by_kind(batch):
             if kind == kinds.EVENT:
-                self._events(objects, result)
+                self._events([obj for _, objects in entries for obj in objects], result)
             elif kind in RUNTIME_KINDS:
-                self._runtimes(kind, type, objects, result)
+                for type, objects in entries:
+                    self._runtimes(kind, type, objects, result)
             else:
-                self._objects(kind, type, objects, result)
+                self._objects(kind, entries, result)
+        self._write_events()
         if result.due:
             now = timezone.now()
             TrainJob.objects.filter(pk__in=result.due).update(due_at=now, observed_at=now)
@@ -73,60 +83,72 @@ class MirrorWriter:
         result.runtimes = True
         result.changes.append(Change("runtime-changed", "", kind.kind))
 
-    def _objects(self, kind: Kind, type: str, objects: list[Object], result: Result) -> None:
-        rows = {(r.namespace, r.name): r for r in self._rows(kind, type, objects)}
-        if type == "REPLACE":
-            present = {_place(o) for o in objects}
-            for place, row in rows.items():
-                if place not in present:
-                    self._gone(kind, row, result)
-        for obj in objects:
-            known = rows.get(_place(obj))
-            if type == "DELETED":
-                if known is not None and known.uid == obj["metadata"]["uid"]:
-                    self._gone(kind, known, result)
-            elif (
-                known is None
-                or known.uid != obj["metadata"]["uid"]
-                or known.resource_version != obj["metadata"]["resourceVersion"]
-            ):
-                self._save(kind, obj, result)
-
-    def _rows(self, kind: Kind, type: str, objects: list[Object]) -> list[MirrorObject]:
-        rows = MirrorObject.objects.filter(kind=kind.key).only(
-            "id", "namespace", "name", "uid", "resource_version", "job_id"
-        )
-        if type != "REPLACE":
-            wanted = Q()
+    def _objects(self, kind: Kind, entries: list[tuple[str, list[Object]]], result: Result) -> None:
+        everything = any(type == "REPLACE" for type, _ in entries)
+        rows = self._rows(kind, None if everything else [obj for _, objects in entries for obj in objects])
+        before = dict(rows)
+        fresh: dict[Place, MirrorObject] = {}
+        for type, objects in entries:
+            if type == "REPLACE":
+                present = {_place(o) for o in objects}
+                for place in [place for place in rows if place not in present]:
+                    self._concern(kind, rows.pop(place).job_id, result)
+                    fresh.pop(place, None)
             for obj in objects:
-                namespace, name = _place(obj)
-                wanted |= Q(namespace=namespace, name=name)
-            rows = rows.filter(wanted)
-        return list(rows)
+                place, known = _place(obj), rows.get(_place(obj))
+                same = known is not None and known.uid == obj["metadata"]["uid"]
+                if type == "DELETED":
+                    if known is not None and same:
+                        self._concern(kind, known.job_id, result)
+                        rows.pop(place)
+                        fresh.pop(place, None)
+                elif known is None or not same or known.resource_version != obj["metadata"]["resourceVersion"]:
+                    row = self._row_of(kind, obj, result)
+                    if row is not None:
+                        self._concern(kind, known.job_id if known else None, result)
+                        rows[place] = fresh[place] = row
+        self._store([row.pk for place, row in before.items() if place not in rows], fresh)
+        for row in fresh.values():
+            for event in self.unplaced.pop(row.uid, []):
+                self._keep_event(event, row.job_id, result)
 
-    def _save(self, kind: Kind, obj: Object, result: Result) -> None:
+    def _rows(self, kind: Kind, objects: list[Object] | None) -> dict[Place, MirrorObject]:
+        """Return the rows of some objects, of all without any, without what they hold."""
+        rows = MirrorObject.objects.filter(kind=kind.key).defer("raw")
+        if objects is not None:
+            rows = rows.filter(name__in={obj["metadata"]["name"] for obj in objects})
+        return {(row.namespace, row.name): row for row in rows}
+
+    def _row_of(self, kind: Kind, obj: Object, result: Result) -> MirrorObject | None:
+        """Return the row that an object makes; None for one that is no job's."""
         namespace, name = _place(obj)
         job_id = self._job_of(kind, obj)
         if job_id is None and kind != kinds.NODE:
-            return
+            return None
+        self._concern(kind, job_id, result)
         metadata = dict(obj["metadata"])
         metadata.pop("managedFields", None)  # as large as the object and read by nobody
-        raw = mask(obj) | {"metadata": metadata}
-        values = {
-            "uid": metadata["uid"],
-            "resource_version": metadata["resourceVersion"],
-            "raw": raw,
-            "job_id": job_id,
-            "seen_at": timezone.now(),
-        }
-        MirrorObject.objects.update_or_create(kind=kind.key, namespace=namespace, name=name, defaults=values)
-        self._concern(kind, job_id, result)
-        for event in self.unplaced.pop(metadata["uid"], []):
-            self._keep_event(event, job_id, result)
+        return MirrorObject(
+            kind=kind.key,
+            namespace=namespace,
+            name=name,
+            uid=metadata["uid"],
+            resource_version=metadata["resourceVersion"],
+            raw=mask(obj) | {"metadata": metadata},
+            job_id=job_id,
+            seen_at=timezone.now(),
+        )
 
-    def _gone(self, kind: Kind, row: MirrorObject, result: Result) -> None:
-        self._concern(kind, row.job_id, result)
-        MirrorObject.objects.filter(pk=row.pk).delete()
+    def _store(self, gone: list[int], fresh: dict[Place, MirrorObject]) -> None:
+        if gone:
+            MirrorObject.objects.filter(pk__in=gone).delete()
+        MirrorObject.objects.bulk_create(
+            fresh.values(),
+            batch_size=CHUNK,
+            update_conflicts=True,
+            unique_fields=["kind", "namespace", "name"],
+            update_fields=["uid", "resource_version", "raw", "job", "seen_at"],
+        )
 
     def _concern(self, kind: Kind, job_id: uuid.UUID | None, result: Result) -> None:
         result.cluster = result.cluster or kind in (kinds.NODE, kinds.POD)
@@ -143,20 +165,17 @@ class MirrorWriter:
         metadata = obj["metadata"]
         for owner in metadata.get("ownerReferences") or []:
             if owner.get("kind") == "TrainJob":
-                return TrainJob.objects.filter(uid=owner["uid"]).values_list("pk", flat=True).first()
+                return self._looked_up(_job_by_uid, owner["uid"])
         jobset = (metadata.get("labels") or {}).get(JOB_SET_NAME)
         if jobset is None:
             return None
-        owned = MirrorObject.objects.filter(
-            kind=kinds.JOB_SET.key, namespace=metadata.get("namespace", ""), name=jobset
-        )
-        by_jobset = owned.values_list("job_id", flat=True).first()
-        return (
-            by_jobset
-            or TrainJob.objects.filter(namespace=metadata.get("namespace", ""), name=jobset, live=True)
-            .values_list("pk", flat=True)
-            .first()
-        )
+        return self._looked_up(_job_by_jobset, metadata.get("namespace", ""), jobset)
+
+    def _looked_up(self, look_up: Callable[..., uuid.UUID | None], *names: str) -> uuid.UUID | None:
+        key = (look_up.__name__, *names)
+        if key not in self._jobs:
+            self._jobs[key] = look_up(*names)
+        return self._jobs[key]
 
     def _events(self, objects: list[Object], result: Result) -> None:
         for event in objects:
@@ -164,17 +183,13 @@ class MirrorWriter:
             uid = target.get("uid")
             if not uid:
                 continue
-            job_id = self._job_of_uid(uid)
+            job_id = self._looked_up(_job_of_object, uid)
             if job_id is None:
                 self.unplaced.setdefault(uid, []).append(event)
                 while len(self.unplaced) > UNPLACED_LIMIT:
                     self.unplaced.popitem(last=False)
             else:
                 self._keep_event(event, job_id, result)
-
-    def _job_of_uid(self, uid: str) -> uuid.UUID | None:
-        found = MirrorObject.objects.filter(uid=uid).values_list("job_id", flat=True).first()
-        return found or TrainJob.objects.filter(uid=uid).values_list("pk", flat=True).first()
 
     def _keep_event(self, event: Object, job_id: uuid.UUID | None, result: Result) -> None:
         if job_id is None:
@@ -184,27 +199,59 @@ class MirrorWriter:
             event.get("firstTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp")
         )
         last = _when(event.get("lastTimestamp") or (event.get("series") or {}).get("lastObservedTime")) or first
-        values: dict[str, Any] = {
-            "job_id": job_id,
-            "type": event.get("type", "Normal")[:10],
-            "reason": event.get("reason", "")[:128],
-            "message": event.get("message") or event.get("note") or "",
-            "object_kind": target.get("kind", "")[:63],
-            "object_name": target.get("name", "")[:253],
-            "object_uid": target.get("uid", ""),
-            "source": ((event.get("source") or {}).get("component") or event.get("reportingComponent") or "")[:128],
-            "count": event.get("count") or (event.get("series") or {}).get("count") or 1,
-            "first_at": first or timezone.now(),
-            "last_at": last or timezone.now(),
-            "raw": {k: v for k, v in event.items() if k != "metadata"}
-            | {"metadata": {"name": event["metadata"]["name"]}},
-        }
-        JobEvent.objects.update_or_create(uid=event["metadata"]["uid"], defaults=values)
+        self._kept[event["metadata"]["uid"]] = JobEvent(
+            uid=event["metadata"]["uid"],
+            job_id=job_id,
+            type=event.get("type", "Normal")[:10],
+            reason=event.get("reason", "")[:128],
+            message=event.get("message") or event.get("note") or "",
+            object_kind=target.get("kind", "")[:63],
+            object_name=target.get("name", "")[:253],
+            object_uid=target.get("uid", ""),
+            source=((event.get("source") or {}).get("component") or event.get("reportingComponent") or "")[:128],
+            count=event.get("count") or (event.get("series") or {}).get("count") or 1,
+            first_at=first or timezone.now(),
+            last_at=last or timezone.now(),
+            raw={k: v for k, v in event.items() if k != "metadata"} | {"metadata": {"name": event["metadata"]["name"]}},
+        )
         result.due.add(job_id)
         result.events.add(job_id)
 
+    def _write_events(self) -> None:
+        JobEvent.objects.bulk_create(
+            self._kept.values(),
+            batch_size=CHUNK,
+            update_conflicts=True,
+            unique_fields=["uid"],
+            update_fields=EVENT_COLUMNS,
+        )
 
-def _place(obj: Object) -> tuple[str, str]:
+
+def _by_kind(batch: list[Seen]) -> list[tuple[Kind, list[tuple[str, list[Object]]]]]:
+    """Return what was seen of each kind, owners first and events last."""
+    kept: dict[Kind, list[tuple[str, list[Object]]]] = {}
+    for kind, type, objects in batch:
+        kept.setdefault(kind, []).append((type, objects))
+    order = sorted(kept, key=lambda kind: (kind == kinds.EVENT, FIRST.index(kind) if kind in FIRST else len(FIRST)))
+    return [(kind, kept[kind]) for kind in order]
+
+
+def _job_by_uid(uid: str) -> uuid.UUID | None:
+    return TrainJob.objects.filter(uid=uid).values_list("pk", flat=True).first()
+
+
+def _job_by_jobset(namespace: str, name: str) -> uuid.UUID | None:
+    owned = MirrorObject.objects.filter(kind=kinds.JOB_SET.key, namespace=namespace, name=name)
+    live = TrainJob.objects.filter(namespace=namespace, name=name, live=True)
+    return owned.values_list("job_id", flat=True).first() or live.values_list("pk", flat=True).first()
+
+
+def _job_of_object(uid: str) -> uuid.UUID | None:
+    found = MirrorObject.objects.filter(uid=uid).values_list("job_id", flat=True).first()
+    return found or _job_by_uid(uid)
+
+
+def _place(obj: Object) -> Place:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 

@@ -81,7 +81,9 @@ class MirrorSink:
         self.queue: queue.Queue[Seen] = queue.Queue(QUEUE_LIMIT)
 
     def replace(self, kind: Kind, items: list[Object], resource_version: str) -> None:
-        """Queue everything there is of a kind."""
+        """Queue everything there is of a kind: a long list first in pieces, so that no transaction keeps the database for long."""
+        for at in range(0, len(items) if len(items) > BATCH else 0, BATCH):
+            self.queue.put(Seen(kind, "MODIFIED", items[at : at + BATCH]))
         self.queue.put(Seen(kind, "REPLACE", items, resource_version))
 
     def event(self, kind: Kind, type: str, obj: Object) -> None:
@@ -150,12 +152,13 @@ class Writer(threading.Thread):
             batch = [self.sink.queue.get(timeout=0.5)]
         except queue.Empty:
             return []
-        deadline = time.monotonic() + GATHER_SECONDS
-        while len(batch) < BATCH and (left := deadline - time.monotonic()) > 0:
+        deadline, size = time.monotonic() + GATHER_SECONDS, _size(batch[0])
+        while size < BATCH and (left := deadline - time.monotonic()) > 0:
             try:
                 batch.append(self.sink.queue.get(timeout=left))
             except queue.Empty:
                 break
+            size += _size(batch[-1])
         return batch
 
     def _write(self, batch: list[Seen]) -> None:
@@ -184,6 +187,10 @@ class Writer(threading.Thread):
                 state |= {"listed_at": now, "resource_version": seen.resource_version}
         for key, state in newest.items():
             WatchState.objects.update_or_create(kind=key, defaults=state)
+
+
+def _size(seen: Seen) -> int:
+    return max(1, len(seen.objects))
 
 
 def _parts(seen: Seen) -> list[Seen]:

@@ -63,7 +63,7 @@ class Command(BaseCommand):
         return False
 
     def _lead(self, leadership: Leadership, stop: threading.Event) -> None:
-        captures = start_captures()
+        captures = start_captures(leadership.held)
         sink = MirrorSink()
 
         def pods_changed(job_ids: set[uuid.UUID]) -> None:

@@ -91,6 +91,19 @@ def test_a_job_that_was_just_resumed_has_its_time(world: World) -> None:
     assert looked(job) == (None, ago(-13))
 
 
+def test_a_watch_that_lost_the_lead_writes_no_row_of_a_log(world: World) -> None:
+    job = world.job(stalled_since=ago(30), due_at=None)
+    row, leads = stream(job, 30), [True, False]
+    rows, container = LogRows(lambda: leads.pop(0)), Container(str(job.pk), "ns", "p", "u", "node", 0)
+    rows._rows[container] = row.pk
+    stamp = int(NOW.timestamp() * 1e9)
+    rows.progress(container, LogProgress(10, 5, stamp, stamp, False))
+    rows.finished(container, LogProgress(99, 60, stamp, stamp, False), "gone")  # it was paused, and another leads now
+    row.refresh_from_db()
+    assert (row.bytes, row.lines, row.complete, row.problem) == (10, 5, False, "")
+    assert world.rung == []
+
+
 def test_a_line_of_a_stalled_job_makes_somebody_look(world: World) -> None:
     job = world.job(stalled_since=ago(30), due_at=None)
     row = stream(job, 30)
