@@ -19,6 +19,7 @@ from tests.rig.site import Site
 NAME = "machine-0"
 MAX_PODS = 200
 UNUSED_PLUGINS = (*(f"snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs")), "internal.v1.opt")
+_LOG_LINKS = Path("/var/log/containers")  # kubelet puts them there whatever its settings
 CNI_PLUGINS = "/usr/lib/cni"
 # Debian package -> a program that shows whether it is there
 PACKAGES = {
@@ -207,6 +208,9 @@ def clean(folder: Path, network: Network) -> None:
             with contextlib.suppress(psutil.Error):
                 for one in [*process.children(recursive=True), process]:
                     os.kill(one.pid, signal.SIGKILL)
+    for link in _LOG_LINKS.glob("*.log"):
+        if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
+            link.unlink(missing_ok=True)
     unmount(folder)
     network.down()
 

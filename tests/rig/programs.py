@@ -36,18 +36,24 @@ class Program:
     version: str
     package: str = ""
     link_flags: str = ""
-    extra: tuple[
-        str, ...
-    ] = ()  # module paths that need the version of their siblings and that the module's own go.mod does not name
+    extra: tuple[str, ...] = ()  # modules that its go.mod forgets, taken at the version of their siblings
     manifests: tuple[str, ...] = ()  # globs in the module whose files are kept beside the program
+    main: str = ""  # a main.go of ours, where `package` is "."
 
     @property
     def key(self) -> str:
         """Return the name of the cache folder."""
-        recipe = json.dumps(
-            [RECIPE, self.module, self.version, self.package, self.link_flags, self.extra, self.manifests]
-        )
-        digest = hashlib.sha256((recipe + platform.machine()).encode()).hexdigest()[:10]
+        recipe: list[object] = [
+            RECIPE,
+            self.module,
+            self.version,
+            self.package,
+            self.link_flags,
+            self.extra,
+            self.manifests,
+        ]
+        recipe += [self.main] if self.main else []
+        digest = hashlib.sha256((json.dumps(recipe) + platform.machine()).encode()).hexdigest()[:10]
         return f"{self.name}-{self.version}-{digest}"
 
 
@@ -90,7 +96,19 @@ JOBSET = Program(
     manifests=("config/components/crd/bases/*.yaml", "config/components/webhook/manifests.yaml"),
 )
 KWOK = Program("kwok", "sigs.k8s.io/kwok", "v0.8.0", "sigs.k8s.io/kwok/cmd/kwok")
-COREDNS = Program("coredns", "github.com/coredns/coredns", "v1.15.0", "github.com/coredns/coredns")
+# With the plugins that the cluster needs, as its manual describes; those of the cloud providers would take minutes more.
+COREDNS = Program(
+    "coredns",
+    "github.com/coredns/coredns",
+    "v1.15.0",
+    ".",
+    main="package main\n\nimport (\n"
+    + "".join(
+        f'\t_ "github.com/coredns/coredns/plugin/{name}"\n'
+        for name in ("bind", "errors", "kubernetes", "ready", "template")
+    )
+    + '\t"github.com/coredns/coredns/coremain"\n)\n\nfunc main() { coremain.Run() }\n',
+)
 GANG_SCHEDULER = _scheduler_plugins("gang-scheduler", "scheduler", "config/crd/bases/*.yaml")
 GANG_CONTROLLER = _scheduler_plugins("gang-controller", "controller")
 _TRAINER = ("trainer", "github.com/kubeflow/trainer/v2", "v2.3.0")
@@ -219,6 +237,8 @@ def _build(program: Program, go_mod_of_module: str, folder: Path) -> None:
     source = folder / "source"
     source.mkdir()
     (source / "go.mod").write_text(go_mod(program, go_mod_of_module))
+    if program.main:
+        (source / "main.go").write_text(program.main)
     flags = f"-s -w {program.link_flags}".strip()
     command = ["build", "-mod=mod", "-trimpath", "-ldflags", flags, "-o", str(folder / program.name), program.package]
     _go(command, source, program)
