@@ -31,6 +31,8 @@ _GANG_COMMAND = """helm install scheduler-plugins scheduler-plugins --repo https
   -n scheduler-plugins --create-namespace
 # Or, from Kubernetes 1.37 on, start API server, controller manager and scheduler with
 # --feature-gates=GenericWorkload=true, and the API server with --runtime-config=scheduling.k8s.io/v1beta1=true"""
+# Without their server they refuse every change of a TrainJob.
+_UPSTREAM_WEBHOOKS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep trainer.kubeflow.org | xargs kubectl delete"
 _KUEUE_COMMAND = f"kubectl apply --server-side -f {_RELEASES}/kueue/releases/download/{KUEUE_RELEASE}/manifests.yaml"
 Facts = dict[str, Any]
 
@@ -96,7 +98,7 @@ def _reconciler(facts: Facts) -> Check:
     if upstream := facts.get("upstream"):
         where = upstream[0]
         text = f"Kubeflow’s Trainer controller runs in {where}. It would undo what trainui does, so trainui leaves the TrainJobs alone."
-        command = f"kubectl -n {where} scale deployment kubeflow-trainer-controller-manager --replicas=0"
+        command = f"kubectl -n {where} scale deployment kubeflow-trainer-controller-manager --replicas=0\n{_UPSTREAM_WEBHOOKS}"
         return Check("reconciler", title, LACKS, text, command)
     holder, ours = facts.get("holder"), facts.get("installation")
     if holder and holder != ours:

@@ -111,7 +111,7 @@ def test_services_lead_to_ports_of_web() -> None:
 
 def test_webhooks_are_those_of_the_code() -> None:
     written = list(yaml.safe_load_all((DEPLOY / "webhooks.yaml").read_text()))
-    assert written == of_service("trainui", "trainui-hooks", "", token="TOKEN")  # noqa: S106
+    assert written == of_service("trainui", "trainui-hooks", "", token="token")  # noqa: S106
 
 
 def test_the_image_has_what_the_manifests_run() -> None:
