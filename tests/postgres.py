@@ -76,7 +76,7 @@ class Server:
 
     def answers(self) -> bool:
         """Whether it can be used now."""
-        asked = [binary("pg_isready"), "-q", "-h", str(self.folder), "-d", "postgres"]
+        asked = [binary("pg_isready"), "-q", "-h", str(self.folder), "-U", USER, "-d", "postgres"]
         return (self.folder / ".s.PGSQL.5432").exists() and subprocess.run(asked, check=False).returncode == 0
 
     def sql(self, statement: str, database: str = "postgres") -> str:
