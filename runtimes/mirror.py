@@ -26,7 +26,7 @@ def save_runtime(kind: str, obj: dict[str, Any], deleted: bool = False) -> None:
     row, _ = Runtime.objects.update_or_create(**place, defaults=seen)
     if not row.managed:
         row.framework = (metadata.get("labels") or {}).get(FRAMEWORK_LABEL, "")
-        row.title = row.title or metadata["name"]
+        row.title = row.title or metadata["name"][:120]
         row.save(update_fields=["framework", "title"])
 
 

@@ -41,7 +41,7 @@ def _adopt(obj: Object) -> uuid.UUID | None:
     created = datetime.fromisoformat(metadata["creationTimestamp"].replace("Z", "+00:00"))
     row = TrainJob.objects.create(
         project=project, namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"], created_at=created, pushed_at=created,
-        runtime_kind=reference.get("kind", "ClusterTrainingRuntime"), runtime_name=reference.get("name", ""), attempts=1,
+        runtime_kind=reference.get("kind", "ClusterTrainingRuntime")[:40], runtime_name=reference.get("name", "")[:253], attempts=1,
         phase=phases.CREATING, code="AwaitingController", sentence="Made outside trainui; its children are being created.", since=created,
         due_at=timezone.now(),
     )  # fmt: skip

@@ -8,6 +8,8 @@ from django.utils import timezone
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile.adopt import row_of_trainjob
 from jobs.reconcile.retire import purge
+from runtimes.mirror import save_runtime
+from runtimes.models import Runtime
 from trainui.accounts.models import Project
 
 UID = "8b6fb66a-6f0e-4ff0-9d5c-1f7c2f4f7d11"
@@ -56,3 +58,20 @@ def test_a_new_trainjob_of_a_removed_name_gets_a_row() -> None:
     removed(OTHER)
     assert row_of_trainjob(trainjob()) is not None
     assert TrainJob.objects.get().uid == UID
+
+
+def test_a_runtime_reference_longer_than_any_runtime_is_cut_to_its_columns() -> None:
+    made = trainjob() | {"spec": {"runtimeRef": {"kind": "K" * 300, "name": "n" * 300}}}
+    assert row_of_trainjob(made) is not None
+    row = TrainJob.objects.get()
+    assert (len(row.runtime_kind), len(row.runtime_name)) == (40, 253)
+
+
+def test_a_runtime_with_the_longest_name_is_in_the_catalog() -> None:
+    name = "n" * 253
+    save_runtime(
+        "ClusterTrainingRuntime",
+        {"metadata": {"name": name, "uid": UID, "resourceVersion": "1"}, "spec": {}},
+    )
+    row = Runtime.objects.get(name=name)
+    assert (row.title, row.uid) == ("n" * 120, UID)
