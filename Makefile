@@ -11,7 +11,7 @@ env:
 	@$(PYTHON) tools/environment.py app jobs
 
 env-dev:
-	@$(PYTHON) tools/environment.py dev jobs
+	@$(PYTHON) tools/environment.py dev jobs sdk
 
 up: env  ## Start trainui on this machine; Ctrl-C stops it (PORT=8001, FRESH=1)
 	@exec $(PY) -m trainui.up

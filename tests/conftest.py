@@ -9,6 +9,8 @@ import pytest
 from tests.jobs.job_env import make_job_env
 from tests.postgres import Server
 from tests.rig.fixtures import own_rig, pytest_sessionfinish, rig, rig_namespace
+from tests.rig.instance import instance_on
+from tests.rig.rig import Rig
 from tests.stack import Stack, running
 
 __all__ = ["own_rig", "pytest_sessionfinish", "rig", "rig_namespace"]
@@ -49,6 +51,12 @@ def stack(request: pytest.FixtureRequest) -> Stack:
 def _stack_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("stack")
     with running(folder / "data", make_job_env(folder / "jobs"), machines=MACHINES) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def _stack_on_kubernetes(tmp_path_factory: pytest.TempPathFactory, rig: Rig) -> Iterator[Stack]:
+    with instance_on(rig, tmp_path_factory.mktemp("stack-on-kubernetes") / "data") as started:
         yield started
 
 

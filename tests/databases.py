@@ -28,29 +28,38 @@ ON_KUBERNETES = pytest.param("kubernetes", marks=pytest.mark.xdist_group("rig"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marks."""
-    config.addinivalue_line("markers", "each_database: run this test of the whole path on SQLite and on PostgreSQL")
-    config.addinivalue_line(
-        "markers",
-        "each_cluster(group): run this test on the local cluster, in this group of pytest-xdist, and on a real Kubernetes",
-    )
+    for mark in (
+        "each_database: run this test of the whole path on SQLite and on PostgreSQL",
+        "each_cluster(group): run it on the local cluster, in this group of pytest-xdist, and on a real Kubernetes",
+        "only_local(why): not on a real Kubernetes, although the module's other tests are",
+        "only_kubernetes: run this test of the whole path on a real Kubernetes alone",
+    ):
+        config.addinivalue_line("markers", mark)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Have tests that touch the database run on each."""
     test = metafunc.definition
     named = {mark.args[0] for mark in test.iter_markers("parametrize")}
-    crossed = "stack" in metafunc.fixturenames and "stack" not in named
-    clusters = test.get_closest_marker("each_cluster")
-    here = pytest.param("sqlite", marks=pytest.mark.xdist_group(*clusters.args)) if clusters else "sqlite"
-    others = [ON_POSTGRES] if LONG or test.get_closest_marker("each_database") else []
-    others += [ON_KUBERNETES] if clusters else []
-    if crossed and others:
-        metafunc.parametrize("stack", [here, *others], indirect=True, scope="session")
+    instances = _instances(test)
+    if "stack" in metafunc.fixturenames and "stack" not in named and instances:
+        metafunc.parametrize("stack", instances, indirect=True, scope="session")
     touches = test.get_closest_marker("django_db") or FIXTURES & set(metafunc.fixturenames)
     if touches and "database" not in named and not metafunc.module.__name__.startswith(ONE_IS_ENOUGH):
         if "database" not in metafunc.fixturenames:
             metafunc.fixturenames.insert(0, "database")
         metafunc.parametrize("database", KINDS, indirect=True, scope="session")
+
+
+def _instances(test: pytest.Item) -> list[Any]:
+    """Return the instances on which a test of the whole path runs; none for one that says nothing about it."""
+    if test.get_closest_marker("only_kubernetes"):
+        return [ON_KUBERNETES]
+    clusters = test.get_closest_marker("each_cluster")
+    here = pytest.param("sqlite", marks=pytest.mark.xdist_group(*clusters.args)) if clusters else "sqlite"
+    others = [ON_POSTGRES] if LONG or test.get_closest_marker("each_database") else []
+    others += [ON_KUBERNETES] if clusters and not test.get_closest_marker("only_local") else []
+    return [here, *others] if clusters or others else []
 
 
 class Databases:

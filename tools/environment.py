@@ -96,7 +96,7 @@ def installer() -> list[str]:
 
 
 def main() -> None:
-    """Make what the arguments name: `app` (to run), `dev` (to run and test), `jobs` (where local jobs run)."""
+    """Make what the arguments name: `app` (to run), `dev` (to run and test), `jobs` (where local jobs run), `sdk` (Kubeflow's, for tests)."""
     if sys.version_info < OLDEST:
         fail(
             f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {sys.version.split()[0]}. Install one and run: make up PYTHON=python3.11"
@@ -110,6 +110,8 @@ def main() -> None:
             make(
                 folder, [("jobs.txt", []), ("jobs-data.txt", ["--no-deps"])], [trainer], "the environment of local jobs"
             )
+        elif name == "sdk":
+            make(BASE / ".trainui" / "sdk", [("sdk.txt", [])], [], "Kubeflow's SDK for tests")
         else:
             # Tests of MPI and of the sample need what jobs need.
             more: list[tuple[str, list[str]]] = [("jobs.txt", [])] if name == "dev" else []

@@ -7,3 +7,4 @@ $uv pyproject.toml --extra postgres -o requirements/app.txt
 $uv pyproject.toml --extra postgres --group dev -o requirements/dev.txt
 $uv requirements/jobs.in -o requirements/jobs.txt
 $uv --no-deps requirements/jobs-data.in -o requirements/jobs-data.txt
+$uv requirements/sdk.in -o requirements/sdk.txt

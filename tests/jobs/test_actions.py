@@ -12,7 +12,7 @@ import pytest
 from tests.jobs.tools import act, await_no_process, objects, pods, processes, row, submissions, uids
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.each_cluster("stack")
 
 FOREVER = 'echo "run begins"; while true; do sleep 0.2; done'
 SLOTS = 8
@@ -57,6 +57,7 @@ def test_suspend_gives_the_machines_back_and_resume_runs_again(stack: Stack) -> 
     stack.wait(job["id"], "Cancelled")
 
 
+@pytest.mark.only_local("counts the slots of its machines")
 def test_a_resumed_job_waits_for_its_machines_like_a_new_one(stack: Stack) -> None:
     job, _ = running(stack, "second-wait", nodes=2)
     act(stack, job["id"], "suspend")

@@ -12,7 +12,7 @@ import yaml
 from tests.jobs.tools import act, objects, pods
 from tests.stack import Json, Stack, kubectl_path, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack2")
+pytestmark = pytest.mark.each_cluster("stack2")
 
 FOREVER = "echo begun; while true; do sleep 0.2; done"
 SUBMIT = """

@@ -7,7 +7,7 @@ import pytest
 from tests.jobs.tools import act, objects, pods, uids
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack2")
+pytestmark = pytest.mark.each_cluster("stack2")
 
 FOREVER = "echo begun; while true; do sleep 0.2; done"
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stack import Stack
 
-pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.each_database]
+pytestmark = [pytest.mark.each_cluster("stack"), pytest.mark.each_database]
 
 
 def test_a_command_runs_from_post_to_its_last_log_line(stack: Stack) -> None:

@@ -10,7 +10,7 @@ import yaml
 from tests.jobs.tools import Follower, act, objects, pods, row, rows, submissions
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack")
+pytestmark = pytest.mark.each_cluster("stack")
 
 FOREVER = "echo begun; while true; do sleep 0.2; done"
 TRAINJOB = """

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterable
@@ -35,13 +36,20 @@ def submissions(stack: Stack, job_id: str) -> list[str]:
 
 
 def processes(pod_uids: set[str]) -> list[psutil.Process]:
-    """Return every living process that pods started, found by the tag in its environment, whatever session it is in."""
+    """Return every living process that pods started, whatever session it is in: by the node agent's tag, or by the control group of a container."""
     found = []
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.environ().get(POD_TAG) in pod_uids and process.status() != psutil.STATUS_ZOMBIE:
+        with contextlib.suppress(psutil.Error, OSError):
+            if _pod_of(process) in pod_uids and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def _pod_of(process: psutil.Process) -> str:
+    if tag := process.environ().get(POD_TAG):
+        return tag
+    in_pod = re.search(r"/pod([0-9a-f-]{36})/", Path(f"/proc/{process.pid}/cgroup").read_text())
+    return in_pod.group(1) if in_pod else ""
 
 
 def having(some: Iterable[psutil.Process], text: str) -> list[psutil.Process]:

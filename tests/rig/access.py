@@ -23,7 +23,7 @@ def shipped(folder: Path = DEPLOY) -> list[dict[str, Any]]:
 
 
 def grant(api: Api, folder: Path = DEPLOY) -> None:
-    """Apply what deploy/ ships, and bind beside each service account the user of the same name."""
+    """Apply what deploy/ ships, and bind beside each service account the user of the same name, and `trainui-all` beside all."""
     objects = shipped(folder)
     for namespace in {obj["metadata"]["namespace"] for obj in objects if "namespace" in obj["metadata"]}:
         api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -34,5 +34,6 @@ def grant(api: Api, folder: Path = DEPLOY) -> None:
 def _with_users(binding: dict[str, Any]) -> dict[str, Any]:
     subjects = binding.get("subjects", [])
     accounts = [subject["name"] for subject in subjects if subject["kind"] == "ServiceAccount"]
-    users = [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in accounts]
+    named = [*accounts, *(["trainui-all"] if accounts else [])]
+    users = [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"} for name in named]
     return binding | {"subjects": [*subjects, *users]}

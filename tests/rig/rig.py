@@ -94,7 +94,7 @@ class Rig:
             raise RigError((self.folder / FAILURE).read_text())
 
     def kubeconfig(self, user: str = "admin") -> Path:
-        """Return the kubeconfig of `admin`, `trainui` or `trainui-web` (what deploy/ allows), or `stranger` (nothing)."""
+        """Return the kubeconfig of `admin`, `trainui`, `trainui-web` or `trainui-all` (what deploy/ allows), or `stranger` (nothing)."""
         return Path(self.facts["kubeconfigs"][user])
 
     def token(self, user: str = "admin") -> str:

@@ -16,6 +16,10 @@ USERS = {
     "admin": ("admin", "system:masters"),
     "trainui": ("trainui", "trainui"),  # named as the service accounts of deploy/: access.py
     "trainui-web": ("trainui-web", "trainui"),
+    "trainui-all": (
+        "trainui-all",
+        "trainui",
+    ),  # both, for an instance of `make up`, whose processes share one kubeconfig
     "stranger": ("stranger", "strangers"),
 }
 
