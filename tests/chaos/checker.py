@@ -86,7 +86,14 @@ def check(namespace: str) -> Object:
     try:
         return _looked_at(namespace)
     except ClusterError as error:
-        return {"busy": [f"the cluster is away: {error}"], "wrong": [], "mark": "", "objects": 0, "phases": {}, "pods": []}
+        return {
+            "busy": [f"the cluster is away: {error}"],
+            "wrong": [],
+            "mark": "",
+            "objects": 0,
+            "phases": {},
+            "pods": [],
+        }
 
 
 def _looked_at(namespace: str) -> Object:
