@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import builders, idle, job_list, jobs, latency
+from bench import builders, gang_state, idle, job_list, jobs, latency
 from tests.stack import Stack, running
 
 Lines = list[dict[str, object]]
@@ -29,6 +29,7 @@ MEASUREMENTS = {
     "builds": Measurement(builders.many_jobs, ""),
     "idle": Measurement(idle.idle, idle.MACHINES),
     "latency": Measurement(latency.latency, latency.MACHINES),
+    "gang_state": Measurement(gang_state.gang_state, gang_state.MACHINES),
     "first_line": Measurement(jobs.first_line),
     "throughput": Measurement(jobs.throughput),
     "list": Measurement(job_list.list_of_jobs),

@@ -63,7 +63,7 @@ def _run_jobs(stack: Stack, numbers: range) -> None:
         placed = [p for p in cluster.list(kinds.POD, stack.project)[0] if p["spec"].get("nodeName")]
         new = [p for p in placed if p["metadata"]["name"] not in running]
         for pod in new:
-            _write(cluster, pod, ready=True)
+            write_status(cluster, pod, ready=True)
             running.add(pod["metadata"]["name"])
         return len(running) == wanted
 
@@ -78,7 +78,7 @@ def _run_jobs(stack: Stack, numbers: range) -> None:
     time.sleep(2)  # what was left to do for them is done
 
 
-def _write(cluster: Cluster, pod: Json, ready: bool) -> None:
+def write_status(cluster: Cluster, pod: Json, ready: bool) -> None:
     """Write the status of a pod as a machine would."""
     conditions = [c for c in pod["status"].get("conditions") or [] if c["type"] != "Ready"]
     conditions.append({"type": "Ready", "status": "True" if ready else "False"})
@@ -115,7 +115,7 @@ def _measure(stack: Stack, name: str) -> tuple[float, float]:
             time.sleep(REST_SECONDS)
             page.forget()
             began = time.perf_counter()
-            _write(cluster, pods[0], ready)
+            write_status(cluster, pods[0], ready)
             row = _row_says(rows, name, NODES if ready else NODES - 1)
             times.append((row - began, page.change_after(row) - began))
     rows_taken, events_taken = zip(*times[2:], strict=True)
