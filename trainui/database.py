@@ -48,3 +48,10 @@ def _give_back() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
+
+
+def release_connections() -> None:
+    """Close this thread's connections: what waits for something else must hold none. Inside a transaction they stay."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()

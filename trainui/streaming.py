@@ -8,9 +8,10 @@ from typing import BinaryIO
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
+
+from trainui.database import release_connections
 
 BLOCK_BYTES = 256 << 10
 Chunks = Generator[bytes, None, None]
@@ -50,4 +51,4 @@ def _block(chunks: Chunks) -> bytes:
                 break
         return b"".join(parts)
     finally:
-        connections.close_all()
+        release_connections()

@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied
-from django.db import connections
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from jobs.logs import window as views
@@ -17,6 +16,7 @@ from jobs.models import TrainJob
 from jobs.queries.job import visible_job
 from jobs.queries.logs import open_sources
 from trainui.accounts.authentication import request_user
+from trainui.database import release_connections
 from trainui.events.hub import Subscriber, hub
 from trainui.events.sse import comment, encode
 from trainui.problems import error_response
@@ -87,7 +87,7 @@ def _tail(job_id: uuid.UUID, ranks: set[int] | None, cursor: str) -> tuple[dict[
                 tail = views.Tail(views.window(sources, -1000, 1000, ranks).rows, tail.cursor, True, tail.complete)
             return tail.as_json() | {"complete": tail.complete or not sources}, job.finished
     finally:
-        connections.close_all()  # an idle stream must not hold a connection
+        release_connections()  # an idle stream must not hold a connection
 
 
 def _who(request: HttpRequest, job_id: uuid.UUID) -> tuple[Any, TrainJob | None]:
@@ -100,4 +100,4 @@ def _who(request: HttpRequest, job_id: uuid.UUID) -> tuple[Any, TrainJob | None]
         except (Http404, PermissionDenied):
             return user, None
     finally:
-        connections.close_all()
+        release_connections()

@@ -14,10 +14,10 @@ from urllib.parse import parse_qs
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
-from django.db import connections
 
 from trainui.accounts.authentication import request_user
 from trainui.accounts.permissions import visible_projects
+from trainui.database import release_connections
 from trainui.events.hub import Entry, Subscriber, hub
 from trainui.events.sse import comment, encode
 
@@ -114,7 +114,7 @@ def _who(request: ASGIRequest) -> tuple[frozenset[str] | None, bool]:
             return None, True
         return frozenset(str(pk) for pk in visible_projects(user).values_list("pk", flat=True)), True
     finally:
-        connections.close_all()
+        release_connections()
 
 
 async def _write(send: Send, body: bytes) -> None:
