@@ -157,10 +157,10 @@ def _sentence(view: View, verdict: Verdict, here: int, have: int) -> str:
     need = view.needed
     if verdict.phase in (phases.SUCCEEDED, phases.FAILED, phases.CANCELLED, phases.LOST):
         return "The job has ended; the gang holds nothing."
-    if view.suspended:
-        return "The job is suspended; there is no gang until it is resumed."
     if verdict.phase in (phases.WAITING, phases.QUEUED, phases.MISCONFIGURED, phases.PREEMPTED, phases.DEGRADED):
         return verdict.sentence
+    if view.suspended:
+        return "The job is suspended; there is no gang until it is resumed."
     if here < need:
         return f"{here} of the {need} pods that must run together are created."
     if have < need:

@@ -30,6 +30,9 @@ OWNERS = {
 }
 _PULL_FAULTS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
 
+# Phases of a job that is suspended by its queue, not by a person.
+_IN_A_QUEUE = (phases.QUEUED, phases.CREATING, phases.PREEMPTED)
+
 # A moment that ends a phase: when, and who was last.
 _End = tuple[datetime, str]
 
@@ -37,9 +40,11 @@ _End = tuple[datetime, str]
 def startup(view: View, verdict: Verdict) -> tuple[StartupPhase, ...]:
     """Return the phases in their order. The last one has no `until` while it goes on; nothing follows it."""
     before = tuple(_kept(item) for item in objects(view.record, "state", "startup"))
-    if not view.seen or view.suspended or verdict.phase in phases.FINISHED:
-        return before if verdict.phase in phases.FINISHED else ()
-    began = _began(view)
+    if verdict.phase in phases.FINISHED:
+        return before
+    if not view.seen or (view.suspended and verdict.phase not in _IN_A_QUEUE):
+        return ()
+    began = _began_in_queue(view, before) if view.queue else _began(view)
     if began is None:
         return ()
     return _go_on(before, _fresh(view, began))
@@ -66,6 +71,16 @@ def _began(view: View) -> datetime | None:
     restarted = moment(condition(view.jobset, "RestartingJobSet"), "lastTransitionTime") if view.attempt else None
     first = oldest(accepted, view.created_at) if view.resumed_at is None else view.began
     return newest(first, restarted)
+
+
+def _began_in_queue(view: View, before: tuple[StartupPhase, ...]) -> datetime | None:
+    """When it began to queue with Kueue, which suspends and resumes the job itself: its resume is the end of the wait, not the begin."""
+    if view.suspended:
+        held = condition(view.trainjob, "Suspended")
+        since = moment(held, "lastTransitionTime") if held.get("status") == "True" else None
+        requeued = moment(condition(view.workload, "Requeued"), "lastTransitionTime")
+        return newest(oldest(moment(view.record, "accepted_at"), view.created_at), since, requeued)
+    return parse(before[0].since) if before and not view.attempt else _began(view)
 
 
 def _fresh(view: View, began: datetime) -> tuple[StartupPhase, ...]:

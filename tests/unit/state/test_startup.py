@@ -132,3 +132,39 @@ def test_a_resume_begins_anew():
 
 def test_a_suspended_job_starts_nothing():
     assert seen([], trainjob=some.trainjob(suspend=True)).startup == ()
+
+
+def in_kueue(suspend: bool, **parts: Any) -> Any:
+    held = some.condition("Suspended", "True" if suspend else "False", at=at("11:50:01" if suspend else "11:54:00"))
+    return some.trainjob(suspend=suspend, conditions=[held], labels={"kueue.x-k8s.io/queue-name": "q"}, **parts)
+
+
+def workload(reserved: str) -> Any:
+    message = "couldn't assign flavors to pod set node: insufficient unused quota for cpu in flavor f, 4 more needed"
+    return {
+        "metadata": {"name": "w", "ownerReferences": [{"uid": some.UID}]},
+        "spec": {"queueName": "q", "active": True},
+        "status": {"conditions": [some.condition("QuotaReserved", reserved, "Pending", message)]},
+    }
+
+
+def test_the_wait_in_kueues_queue_ends_with_the_pods_not_with_the_resume():
+    waits = seen([], trainjob=in_kueue(True), workloads=[workload("False")])
+    assert waits.phase == "Queued"
+    assert told(waits) == [("queued", "scheduler", "11:50:01", None)]
+    admitted = seen(
+        [pod(0), pod(1)],
+        trainjob=in_kueue(False),
+        workloads=[workload("True")],
+        record={"state": waits.as_dict()},
+    )
+    assert told(admitted) == [
+        ("queued", "scheduler", "11:50:01", "11:55:00"),
+        ("placed", "scheduler", "11:55:00", None),
+    ]
+
+
+def test_a_job_that_a_person_holds_in_kueue_starts_nothing():
+    held = workload("False")
+    held["spec"]["active"] = False
+    assert seen([], trainjob=in_kueue(True), workloads=[held]).startup == ()
