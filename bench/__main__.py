@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import builders, gang_state, idle, job_list, jobs, latency
+from bench import builders, gang_state, idle, job_list, jobs, latency, rate
 from tests.stack import Stack, running
 
 Lines = list[dict[str, object]]
@@ -17,7 +17,7 @@ Lines = list[dict[str, object]]
 class Measurement:
     """What is measured, on which machines; those on the same machines share an instance, in the order of the table.
 
-    machines: "" for what needs no instance.
+    machines: "" for what needs no instance, or starts its own.
     """
 
     measure: Callable[..., Lines]
@@ -30,6 +30,7 @@ MEASUREMENTS = {
     "idle": Measurement(idle.idle, idle.MACHINES),
     "latency": Measurement(latency.latency, latency.MACHINES),
     "gang_state": Measurement(gang_state.gang_state, gang_state.MACHINES),
+    "rate": Measurement(rate.rate, ""),
     "first_line": Measurement(jobs.first_line),
     "throughput": Measurement(jobs.throughput),
     "list": Measurement(job_list.list_of_jobs),

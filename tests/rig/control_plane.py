@@ -15,8 +15,15 @@ FAST = (
 GANGS = ("--feature-gates=GenericWorkload=true",)
 
 AUDIT_LOG = "audit.log"
-_OURS = ["trainui", "trainui-web", "system:serviceaccount:trainui:trainui", "system:serviceaccount:trainui:trainui-web"]
-# The calls of those users whose rights deploy/ ships, to compare what it allows with what is really asked.
+_OURS = [
+    "trainui",
+    "trainui-web",
+    "trainui-all",
+    "kubeflow-trainer",
+    "system:serviceaccount:trainui:trainui",
+    "system:serviceaccount:trainui:trainui-web",
+]
+# The calls of those users whose rights deploy/ ships, to compare what it allows with what is really asked, and of Kubeflow's controller.
 _AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",

@@ -20,6 +20,7 @@ USERS = {
         "trainui-all",
         "trainui",
     ),  # both, for an instance of `make up`, whose processes share one kubeconfig
+    "kubeflow-trainer": ("kubeflow-trainer", "system:masters"),
     "stranger": ("stranger", "strangers"),
 }
 

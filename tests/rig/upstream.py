@@ -4,6 +4,7 @@ from tests.rig import programs, webhooks
 from tests.rig.site import Site
 
 NAME = "trainer"
+UPSTREAM_USER = "kubeflow-trainer"  # an administrator of its own, so that the audit log tells its calls
 
 
 def start_trainer(site: Site) -> None:
@@ -20,7 +21,7 @@ def start_trainer(site: Site) -> None:
         "health": {"healthProbeBindAddress": f"127.0.0.1:{site.port('trainer-health')}"},
     }
     command = [programs.binary(programs.TRAINER), f"--config={site.write('trainer/config.yaml', config)}"]
-    site.processes.run(NAME, [*command, f"--kubeconfig={site.kubeconfig()}"], TMPDIR=str(home))
+    site.processes.run(NAME, [*command, f"--kubeconfig={site.kubeconfig(UPSTREAM_USER)}"], TMPDIR=str(home))
     webhooks.install(site, programs.TRAINER, NAME)
 
 
