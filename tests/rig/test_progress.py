@@ -1,7 +1,5 @@
 """Progress reports of pods: the tokens that a real cluster makes, and a program that reports with its own."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,9 @@ from django.utils import timezone
 from jobs.models import MirrorObject, TrainJob, TrainJobDetail
 from jobs.reconcile.desired import progress_of
 from tests.rig.api import wait_until
+from tests.rig.instance import instance_on
 from tests.rig.rig import Rig
-from tests.stack import Stack, wait_for
+from tests.stack import wait_for
 from trainui.accounts.models import Project
 from trainui.cluster import kinds
 
@@ -86,57 +85,10 @@ def test_only_pods_of_the_job_may_report(rig: Rig, rig_namespace: str, settings:
     wait_for(lambda: report(good) == 403 or bool(cache.clear()), 60, "the token of a pod that is gone to be void")
 
 
-@pytest.fixture
-def account(rig: Rig, rig_namespace: str, tmp_path: Path) -> Callable[[], Path]:
-    """Makes an account with the rights of worker and of web, since here one set of processes has one kubeconfig."""
-
-    def make() -> Path:
-        name = f"all-{rig_namespace}"
-        subject = {"kind": "ServiceAccount", "name": "default", "namespace": rig_namespace}
-        group = "rbac.authorization.k8s.io"
-        for kind, role, namespace in (
-            ("ClusterRole", "trainui", ""),
-            ("ClusterRole", "trainui-web", ""),
-            ("Role", "trainui", "kube-system"),
-        ):
-            metadata = {"name": f"{name}-{role}"} | ({"namespace": namespace} if namespace else {})
-            reference = {"apiGroup": group, "kind": kind, "name": role}
-            binding = "RoleBinding" if namespace else "ClusterRoleBinding"
-            rig.admin.apply(
-                {"apiVersion": f"{group}/v1", "kind": binding, "metadata": metadata, "roleRef": reference, "subjects": [subject]}
-            )  # fmt: skip
-        token = token_of(rig, rig_namespace, "https://kubernetes.default.svc.cluster.local")
-        cluster = {"server": rig.server, "certificate-authority": str(rig.facts["authority"])}
-        path = tmp_path / "kubeconfig"
-        path.write_text(
-            json.dumps(
-                {
-                    "current-context": "x",
-                    "clusters": [{"name": "x", "cluster": cluster}],
-                    "users": [{"name": "x", "user": {"token": token}}],
-                    "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
-                }
-            )
-        )
-        return path
-
-    return make
-
-
-def test_a_program_reports_with_the_token_of_its_pod(rig: Rig, account: Callable[[], Path], tmp_path: Path) -> None:
-    stack = Stack(
-        tmp_path / "data", TRAINUI_KUBECONFIG=str(account()), TRAINUI_POD_DNS="1", TRAINUI_HOST=rig.bridge_address,
-        TRAINUI_ALLOWED_HOSTS=rig.bridge_address,
-    )  # fmt: skip
-    stack.url = f"http://{rig.bridge_address}:{stack.port}"
-    try:
-        stack.start()
+def test_a_program_reports_with_the_token_of_its_pod(rig: Rig, tmp_path: Path) -> None:
+    with instance_on(rig, tmp_path / "data") as stack:
         job = stack.submit(PROGRAM, name="reports")
         done = stack.wait(job["id"], seconds=180)
         assert done["phase"] == "Succeeded", done["reason"]
         assert "answer 200" in stack.wait_log(job["id"], "answer")
         assert stack.job(job["id"])["progress"]["percent"] == 42
-    finally:
-        stack.stop()
-        lease = {"name": "trainui", "namespace": "kube-system"}  # the next installation need not wait for this one
-        rig.admin.delete({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": lease})

@@ -67,7 +67,9 @@ def upstream(cluster: Cluster, renewed: datetime, holder: str = "controller-1") 
         "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }
     metadata = {"name": UPSTREAM_LEASE, "namespace": "kubeflow-system"}
-    cluster.apply({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+    cluster.apply(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}, force=True
+    )
 
 
 def test_the_first_has_it_and_renews_it(cluster: Cluster, clock: Clock) -> None:
