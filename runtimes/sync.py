@@ -39,7 +39,7 @@ def sync_runtime(row: Runtime, overwrite: bool = False) -> None:
             cluster = connect(settings.KUBECONFIG) if overwrite else claimed()
             # Looked at again, because before the first look of watch every runtime seems to be missing.
             if overwrite or outdated(row.manifest, _live(cluster, row)):
-                cluster.apply(stamped(row.manifest))
+                cluster.apply(stamped(row.manifest), force=overwrite)
                 row.drifted, row.apply_error, row.applied_at = False, "", timezone.now()
         except ClusterError as error:
             log.warning("blueprint %s: %s", row, error)
