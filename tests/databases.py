@@ -19,8 +19,8 @@ from trainui import database as product
 LONG = os.environ.get("TRAINUI_LONG") == "1"
 KINDS = ("sqlite", "postgres")
 FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
-# Pages in a browser wait for pages, not for queries, and unit tests ask the same queries on both.
-ONE_IS_ENOUGH = "tests.browser."
+# Pages in a browser wait for pages, not for queries, and who may see an address is decided before any: unit tests ask the same queries on both.
+ONE_IS_ENOUGH = ("tests.browser.", "tests.test_strangers", "tests.unit.web_job.test_every_address")
 # The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite.
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
 ON_KUBERNETES = pytest.param("kubernetes", marks=pytest.mark.xdist_group("rig"))
