@@ -47,7 +47,11 @@ def startup(view: View, verdict: Verdict) -> tuple[StartupPhase, ...]:
     began = _began_in_queue(view, before) if view.queue else _began(view)
     if began is None:
         return ()
-    return _go_on(before, _fresh(view, began))
+    fresh = _fresh(view, began)
+    placed_since = view.scheduled_at is not None and view.scheduled_at >= began
+    if placed_since and fresh[-1].until is None and fresh[-1].name in (QUEUED, PLACED):
+        return tuple(phase for phase in before if phase.until is not None)  # it has started, and lost nodes since
+    return _go_on(before, fresh)
 
 
 def _go_on(before: tuple[StartupPhase, ...], fresh: tuple[StartupPhase, ...]) -> tuple[StartupPhase, ...]:

@@ -12,6 +12,7 @@ from jobs.state import phases
 GRID_LIMIT = 512
 LARGE_CELLS = 24  # more nodes than this are drawn as small cells; more than GRID_LIMIT are told by state
 SPANS_SHOWN = 8
+LEAST_SHARE = 0.006  # of a bar, so that three of ten thousand can be seen
 _URGENCY = {"error": 0, "unknown": 1, "warn": 2, "info": 3, "neutral": 4, "active": 5, "ok": 6}
 
 
@@ -67,7 +68,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Part:
-    """The nodes of one state in a group that is too large for cells: how many, their share in percent, and which."""
+    """The nodes of one state in a group that is too large for cells: how many, their part of the bar in percent, and which."""
 
     look: Look
     count: int
@@ -233,11 +234,12 @@ def _parts(members: list[Node], first: int) -> list[Part]:
     for place, node in enumerate(members):
         places.setdefault(node.look.word, []).append(place)
     looks = {node.look.word: node.look for node in members}
+    shares = {word: max(len(here) / len(members), LEAST_SHARE) for word, here in places.items()}
     found, start = [], 0.0
     for word in sorted(places, key=lambda word: (_URGENCY.get(looks[word].tone, 9), word)):
-        here, width = places[word], round(100 * len(places[word]) / len(members), 3)
+        here, width = places[word], 100 * shares[word] / sum(shares.values())
         which = spans([members[place].rank if members[place].rank is not None else place for place in here])
-        found.append(Part(looks[word], len(here), round(start, 3), width, which, first + here[0]))
+        found.append(Part(looks[word], len(here), round(start, 3), round(width, 3), which, first + here[0]))
         start += width
     return found
 

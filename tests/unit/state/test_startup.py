@@ -122,6 +122,10 @@ def test_what_has_ended_stays_when_a_pod_is_made_anew():
     assert gone.startup == first.startup
 
 
+def test_a_loss_is_no_start_that_nobody_noted():
+    assert seen([pod(0, "11:56:00", "11:57:00")], record={"scheduled_at": at("11:56:30")}).startup == ()
+
+
 def test_a_resume_begins_anew():
     before = seen([pod(0, "11:56:00", "11:57:00"), pod(1, "11:56:30", "11:58:00")])
     resumed = some.trainjob(conditions=[some.condition("Suspended", "False", at=at("11:58:30"))])
