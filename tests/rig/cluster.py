@@ -1,12 +1,22 @@
 """One test cluster from start to end, in the process that keeps it."""
 
 import contextlib
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.rig import access, control_plane, coscheduling, dns, image, jobset, kwok, machine, programs, webhooks
+from tests.rig import (
+    access,
+    control_plane,
+    coscheduling,
+    dns,
+    image,
+    jobset,
+    kwok,
+    machine,
+    programs,
+    remains,
+    webhooks,
+)
 from tests.rig.network import Forwarder, take_slot
 from tests.rig.processes import Processes
 from tests.rig.programs import TRAINER_CRDS
@@ -25,8 +35,7 @@ class Cluster:
         self.with_machine = with_machine
         self.slot = take_slot()
         if self.slot.left is not None:
-            machine.clean(self.slot.left, self.slot.network)
-            shutil.rmtree(self.slot.left, ignore_errors=True)
+            remains.clear(self.slot.left, self.slot.network)
         self.slot.note(folder=str(folder), owner=owner)
         self.site = Site(folder, self.slot.network)
         self.forwarder: Forwarder | None = None
@@ -89,22 +98,11 @@ class Cluster:
         processes = self.site.processes
         processes.kill_all(_MAKERS)
         if self.with_machine and {"kubelet", "containerd", "kube-apiserver"} <= processes.running.keys():
-            with contextlib.suppress(Exception):  # what is left then, clean() ends by force
+            with contextlib.suppress(Exception):  # what is left then, clear() ends by force
                 machine.remove_pods(self.site)
         processes.kill_all(_RUNNERS)
         if self.forwarder:
             self.forwarder.close()
-        machine.clean(self.folder, self.slot.network)
         processes.kill_all(list(processes.running))
-        self._remove_data()
+        remains.clear(self.folder, self.slot.network)
         self.slot.release()
-
-    def _remove_data(self) -> None:
-        kept: Sequence[str] = ("logs",)
-        for path in self.folder.iterdir():
-            if path.name in kept:
-                continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)

@@ -1,17 +1,12 @@
 """The real machine: containerd and kubelet with folders, sockets, bridge and ports of their own, so that others on this computer are left alone."""
 
 import contextlib
-import os
 import shutil
-import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tests.rig import image, programs
-from tests.rig.network import Network
 from tests.rig.processes import Processes, listens
 from tests.rig.programs import RigError
 from tests.rig.site import Site
@@ -19,7 +14,6 @@ from tests.rig.site import Site
 NAME = "machine-0"
 MAX_PODS = 200
 UNUSED_PLUGINS = (*(f"snapshotter.v1.{name}" for name in ("aufs", "btrfs", "devmapper", "zfs")), "internal.v1.opt")
-_LOG_LINKS = Path("/var/log/containers")  # kubelet puts them there whatever its settings
 CNI_PLUGINS = "/usr/lib/cni"
 # Debian package -> a program that shows whether it is there
 PACKAGES = {
@@ -85,7 +79,7 @@ root = "{root or folder / "containerd"}"
 state = "{folder / "containerd-state"}"
 disabled_plugins = [{", ".join(f'"io.containerd.{plugin}"' for plugin in UNUSED_PLUGINS)}]
 [grpc]
-  address = "{_socket(folder)}"
+  address = "{socket_of(folder)}"
 [debug]
   level = "warn"
 [plugins."io.containerd.grpc.v1.cri"]
@@ -102,17 +96,17 @@ disabled_plugins = [{", ".join(f'"io.containerd.{plugin}"' for plugin in UNUSED_
     processes.run("containerd", ["containerd", "--config", str(path)])
 
 
-def _socket(folder: Path) -> Path:
+def socket_of(folder: Path) -> Path:
     return folder / "containerd.sock"
 
 
 def _ctr(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = ["ctr", "--address", str(_socket(folder)), "--namespace", "k8s.io", *arguments]
+    command = ["ctr", "--address", str(socket_of(folder)), "--namespace", "k8s.io", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def _answers(folder: Path) -> bool:
-    return _socket(folder).exists() and _ctr(folder, "version").returncode == 0
+    return socket_of(folder).exists() and _ctr(folder, "version").returncode == 0
 
 
 def start_kubelet(site: Site) -> None:
@@ -142,7 +136,7 @@ def _kubelet(site: Site) -> dict[str, Any]:
             "x509": {"clientCAFile": str(site.authority.file)},
         },
         "authorization": {"mode": "AlwaysAllow"},  # for those whose certificate is of this cluster's authority
-        "containerRuntimeEndpoint": f"unix://{_socket(site.folder)}",
+        "containerRuntimeEndpoint": f"unix://{socket_of(site.folder)}",
         "clusterDNS": [site.network.address],
         "clusterDomain": "cluster.local",
         "resolvConf": site.write("resolv.conf", "nameserver 127.0.0.1\n"),
@@ -196,28 +190,3 @@ def remove_pods(site: Site) -> None:
             api.patch({"apiVersion": "v1", "kind": "Pod"} | pod, {"metadata": {"finalizers": None}})
             api.delete({"apiVersion": "v1", "kind": "Pod"} | pod, gracePeriodSeconds=1)
     site.processes.wait_for(lambda: not left(), "the pods of the real machine to end", "kubelet", 30)
-
-
-def clean(folder: Path, network: Network) -> None:
-    """Take away what pods of a cluster that was killed left: shims with their containers, mounts, bridge."""
-    for process in psutil.process_iter(["cmdline"]):
-        if (
-            "containerd-shim" in " ".join(process.info["cmdline"] or [])
-            and str(_socket(folder)) in process.info["cmdline"]
-        ):
-            with contextlib.suppress(psutil.Error):
-                for one in [*process.children(recursive=True), process]:
-                    os.kill(one.pid, signal.SIGKILL)
-    for link in _LOG_LINKS.glob("*.log"):
-        if link.is_symlink() and str(link.readlink()).startswith(f"{folder}/"):
-            link.unlink(missing_ok=True)
-    unmount(folder)
-    network.down()
-
-
-def unmount(folder: Path) -> None:
-    """Unmount everything below a folder, the innermost first; the kubelet mounts its own folder onto itself."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    points = [line.split()[4] for line in lines if line.split()[4].startswith(f"{folder}/")]
-    for point in sorted(points, key=len, reverse=True):
-        subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)

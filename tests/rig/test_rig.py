@@ -189,7 +189,7 @@ def test_users_may_do_what_they_were_given(rig: Rig, rig_namespace: str) -> None
         ({"run_for": "1s", "behaviour": "evicted"}, ("Failed", "Error", 137)),
         ({"behaviour": "image-error"}, ("Pending", "ImagePullBackOff", None)),
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+    ids=["slow-start", "start", "complete", "fail", "oom", "evicted", "image-error"],
 )
 def test_lives_of_pods(
     rig: Rig, rig_namespace: str, pool: str, annotations: dict[str, str], expected: tuple[str, str, int | None]
