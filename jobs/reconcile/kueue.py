@@ -6,17 +6,17 @@ not watched: the TrainJob, which Kueue changes with them, is; what changes only 
 
 from typing import Any
 
+from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
 from trainui.cluster.errors import ClusterError, Forbidden, NotFound
-from trainui.cluster.kinds import Kind
 
 Object = dict[str, Any]
-GROUP = "kueue.x-k8s.io"
+GROUP = kinds.KUEUE
 QUEUE_NAME = f"{GROUP}/queue-name"
 JOB_UID = f"{GROUP}/job-uid"
-WORKLOAD = Kind(GROUP, "v1beta2", "Workload", "workloads")
+WORKLOAD = kinds.WORKLOAD
 # The aggregated API that tells who is ahead; it may be absent.
-PENDING = Kind(f"visibility.{GROUP}", "v1beta2", "LocalQueue", "localqueues")
+PENDING = kinds.PENDING_WORKLOADS
 LOOK_SECONDS = 5.0
 
 

@@ -3,15 +3,13 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 from jobs.reconcile.marks import JOB_SET_NAME
 from jobs.spec.masking import mask_text
 from jobs.state import observe, phases
 from jobs.state.model import JobState
 from trainui.accounts.models import User
+from trainui.claimed import claimed
 from trainui.cluster import kinds
-from trainui.cluster.connection import connect
 from trainui.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -30,8 +28,8 @@ def observed(this: "Pass", events: list[Object]) -> JobState:
 
 def _read_pods(this: "Pass") -> bool:
     """Put the job's pods as the cluster has them now in place of those that watch saw; False when there are none, or it does not answer."""
-    this.cluster = this.cluster or connect(settings.KUBECONFIG)
     try:
+        this.cluster = this.cluster or claimed()
         pods, _ = this.cluster.list(kinds.POD, this.job.namespace, f"{JOB_SET_NAME}={this.name}")
     except ClusterError:
         return False

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from jobs.models import MirrorObject
-from jobs.reconcile.kueue import GROUP
+from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
 from trainui.cluster.connection import connect
 from trainui.cluster.errors import ClusterError, Forbidden, NotFound
@@ -15,8 +15,8 @@ from trainui.cluster.kinds import Kind
 from trainui.events.changes import Change, publish
 
 Object = dict[str, Any]
-RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
-CLUSTER_QUEUE = Kind(GROUP, "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
+RESOURCE_QUOTA = kinds.RESOURCE_QUOTA
+CLUSTER_QUEUE = kinds.CLUSTER_QUEUE
 KINDS = (RESOURCE_QUOTA, CLUSTER_QUEUE)
 
 

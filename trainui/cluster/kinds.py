@@ -53,6 +53,11 @@ NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 NODE = Kind("", "v1", "Node", "nodes", namespaced=False)
 LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 PERSISTENT_VOLUME_CLAIM = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+RESOURCE_QUOTA = Kind("", "v1", "ResourceQuota", "resourcequotas")
+KUEUE = "kueue.x-k8s.io"
+WORKLOAD = Kind(KUEUE, "v1beta2", "Workload", "workloads")
+CLUSTER_QUEUE = Kind(KUEUE, "v1beta2", "ClusterQueue", "clusterqueues", namespaced=False)
+PENDING_WORKLOADS = Kind(f"visibility.{KUEUE}", "v1beta2", "LocalQueue", "localqueues")
 _ADMISSION = "admissionregistration.k8s.io"
 MUTATING_WEBHOOKS = Kind(
     _ADMISSION, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
@@ -68,7 +73,7 @@ SELF_SUBJECT_ACCESS_REVIEW = Kind(
 ALL = (
     TRAIN_JOB, TRAINING_RUNTIME, CLUSTER_TRAINING_RUNTIME, JOB_SET, JOB, POD, POD_GROUP, COSCHEDULING_POD_GROUP, VOLCANO_POD_GROUP,
     CONFIG_MAP, SECRET, SERVICE, EVENT, NAMESPACE, NODE, LEASE, PERSISTENT_VOLUME_CLAIM, MUTATING_WEBHOOKS,
-    VALIDATING_WEBHOOKS, TOKEN_REVIEW, SELF_SUBJECT_ACCESS_REVIEW,
+    VALIDATING_WEBHOOKS, RESOURCE_QUOTA, WORKLOAD, CLUSTER_QUEUE, PENDING_WORKLOADS, TOKEN_REVIEW, SELF_SUBJECT_ACCESS_REVIEW,
 )  # fmt: skip
 _BY_NAME = {(k.api_version, k.kind): k for k in ALL}
 
