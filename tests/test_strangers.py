@@ -87,8 +87,8 @@ CASES: dict[str, Kind] = {
     ),
     REST: API,
     **dict.fromkeys(
-        [f"{REST}/{part}" for part in ("nodes", "events", "metrics", "manifest", "artifacts", "artifacts/<path:name>", "logs", "logs/rows", "logs/tail",
-                                       "logs/rows/<int:stream>/<int:row>", "logs/search", "logs/text", "logs/download", "logs/stream")],
+        [f"{REST}/{part}" for part in ("nodes", "events", "metrics", "manifest", "origins", "artifacts", "artifacts/<path:name>", "logs", "logs/rows",
+                                       "logs/tail", "logs/rows/<int:stream>/<int:row>", "logs/search", "logs/text", "logs/download", "logs/stream")],
         API,
     ),
     **dict.fromkeys([f"{REST}/{deed}" for deed in ("suspend", "resume", "cancel", "retry", "keep", "release")], API_DEED),

@@ -1,6 +1,7 @@
 """TrainJobs and what belongs to them as JSON of the REST API."""
 
 import shlex
+from dataclasses import asdict
 from typing import Any
 
 from jobs.models import Artifact, JobEvent, LogStream, TrainJob
@@ -12,6 +13,7 @@ from jobs.queries.removed import Removed
 from jobs.queries.room import largest_gang
 from jobs.queries.storage import signs_of, storage_of
 from jobs.spec.masking import MASK, is_secret, mask_arguments, mask_object, mask_text
+from jobs.spec.provenance import Origin
 from trainui.accounts.models import User
 
 Json = dict[str, Any]
@@ -80,7 +82,7 @@ def job_full(user: User, job: TrainJob) -> Json:
         },
         "links": {
             name: f"/api/v1/trainjobs/{job.pk}/{name}"
-            for name in ("nodes", "events", "logs", "metrics", "artifacts", "manifest")
+            for name in ("nodes", "events", "logs", "metrics", "artifacts", "manifest", "origins")
         },
     }
 
@@ -185,6 +187,11 @@ def event(row: JobEvent) -> Json:
         "first_at": _time(row.first_at),
         "last_at": _time(row.last_at),
     }
+
+
+def origin(found: Origin) -> Json:
+    """Return where one effective value comes from; what looks secret in it is hidden."""
+    return asdict(found) | {"value": mask_object({"value": found.value})[0]["value"]}
 
 
 def log_stream(row: LogStream) -> Json:

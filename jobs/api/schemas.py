@@ -164,6 +164,26 @@ Problem = inline_serializer(
 Nodes = inline_serializer("Nodes", {"items": Any_(), "counts": Any_(), "gang": Any_(allow_null=True)})
 Events = inline_serializer("Events", {"items": Any_(), "next": s.IntegerField(allow_null=True)})
 Metrics = inline_serializer("Metrics", {"items": Any_()})
+Origins = inline_serializer(
+    "Origins",
+    {
+        "items": inline_serializer(
+            "ValueOrigin",
+            {
+                "replicated_job": s.CharField(help_text="Which pods; empty for the job as a whole."),
+                "field": s.CharField(help_text="image, command, env[NAME], requests[cpu], nodes, ..."),
+                "value": Any_(),
+                "source": s.ChoiceField(choices=["default", "policy", "runtime", "parameter", "job", "patch"]),
+                "name": s.CharField(help_text="Which parameter, runtime, policy, or manager of a patch."),
+                "path": s.CharField(help_text="The field that sets it, in the TrainJob or the runtime."),
+                "overrides": s.ListField(
+                    child=s.CharField(), help_text="Sources whose value it replaces, weakest first."
+                ),
+            },
+            many=True,
+        )
+    },
+)
 Artifacts = inline_serializer("Artifacts", {"items": Any_()})
 Logs = inline_serializer("LogStreams", {"items": Any_()})
 BulkResults = inline_serializer(

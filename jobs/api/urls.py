@@ -24,6 +24,7 @@ urlpatterns = [
     path(f"{JOB}/events", views.Events.as_view(), name="api-events"),
     path(f"{JOB}/metrics", views.Metrics.as_view(), name="api-metrics"),
     path(f"{JOB}/manifest", views.Manifest.as_view(), name="api-manifest"),
+    path(f"{JOB}/origins", views.Origins.as_view(), name="api-origins"),
     path(f"{JOB}/artifacts", views.Artifacts.as_view(), name="api-artifacts"),
     path(f"{JOB}/artifacts/<path:name>", logs.ArtifactFile.as_view(), name="api-artifact"),
     path(f"{JOB}/logs", logs.Logs.as_view(), name="api-logs"),

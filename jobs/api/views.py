@@ -3,7 +3,6 @@
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -15,10 +14,11 @@ from rest_framework.views import APIView
 from jobs import services
 from jobs.api import schemas
 from jobs.api.bodies import ManifestParser, TextYamlParser, YamlParser, as_sent, read_submission
-from jobs.api.represent import artifact, event, job_full, job_summary, series
+from jobs.api.represent import artifact, event, job_full, job_summary, origin, series
 from jobs.models import TrainJob
 from jobs.queries import job as one
 from jobs.queries.listing import DEFAULT_LIMIT, Filters, counts, page_of
+from jobs.queries.origins import origins_of
 from jobs.spec.export import export_trainjob
 from jobs.spec.manifest import dump_manifest
 from runtimes.spec.findings import Finding
@@ -214,6 +214,17 @@ class Artifacts(APIView):
         return Response({"items": [artifact(a) for a in one.artifacts(one.visible_job(caller(request), job_id))]})
 
 
+class Origins(APIView):
+    """The effective configuration of a job."""
+
+    @extend_schema(operation_id="listOrigins", responses={200: schemas.Origins, **schemas.problems(401, 404)})
+    def get(self, request: Request, job_id: uuid.UUID) -> Response:
+        """List image, command, arguments, variables, resources and counts in effect, each with its source: default, policy, runtime,
+        blueprint parameter, job, or the manager of a patch."""
+        job = one.visible_job(caller(request), job_id)
+        return Response({"items": [origin(found) for found in origins_of(job)]})
+
+
 class Manifest(APIView):
     """The TrainJob as kubectl takes it."""
 
@@ -244,7 +255,7 @@ def _dry_run(result: services.DryRun, submission: services.Submission) -> dict[s
         "objects": result.objects,
         "errors": findings(result.findings.refused),
         "warnings": findings(result.findings.warnings),
-        "origins": [asdict(origin) for origin in result.origins],
+        "origins": [origin(found) for found in result.origins],
     }
 
 

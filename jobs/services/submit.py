@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from jobs import builders
+from jobs.builders.gang.size import too_large
 from jobs.models import TrainJob, TrainJobDetail
 from jobs.reconcile.capabilities import capabilities
 from jobs.reconcile.doorbell import ring_on_commit
@@ -28,7 +29,7 @@ from runtimes.models import Runtime
 from runtimes.services import blueprint_of
 from runtimes.spec.blueprint import Blueprint
 from runtimes.spec.findings import Finding, Findings
-from runtimes.spec.parameters import field_sources, located
+from runtimes.spec.parameters import located, value_sources
 from trainui.accounts.models import Project, User
 from trainui.accounts.permissions import require
 from trainui.audit.services import record
@@ -114,9 +115,8 @@ def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     if blueprint:
         findings.errors = located(blueprint, findings.errors)
         findings.submit_checks = located(blueprint, findings.submit_checks)
-    origins = (
-        provenance(manifest, runtime, field_sources(blueprint) if blueprint else {}) if runtime is not None else []
-    )
+    sources = value_sources(blueprint, submission.parameters) if blueprint else {}
+    origins = provenance(manifest, runtime, sources) if runtime is not None else []
     return DryRun(mask_object(manifest)[0], [mask_object(mask(o))[0] for o in objects], findings, origins)
 
 
@@ -141,8 +141,10 @@ def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | No
     ):  # of another shape than a TrainJob: the findings say where
         manifest = default_trainjob(manifest, timezone.now())
     if runtime is not None and not findings.refused:  # what a build finds would end the job later
+        has = capabilities()
         try:
-            builders.build(manifest, runtime, capabilities())
+            built = builders.build(manifest, runtime, has)
+            findings.warnings.extend(too_large(built, builders.expected(manifest, runtime, has)["gang"]))
         except builders.BuildError as error:
             findings.errors.extend(error.findings)
     return manifest, runtime, findings

@@ -117,6 +117,12 @@ def field_sources(blueprint: Blueprint) -> dict[str, str]:
     return sources
 
 
+def value_sources(blueprint: Blueprint, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return `field_sources` of the parameters that have a value: one of `values`, or their default."""
+    there = {p.name for p in blueprint.parameters if p.default is not None or values.get(p.name) not in (None, "")}
+    return {path: name for path, name in field_sources(blueprint).items() if name in there}
+
+
 def located(blueprint: Blueprint, findings: Iterable[Finding]) -> list[Finding]:
     """Return findings about a TrainJob with those about fields that a parameter sets moved to `parameters.NAME`.
 

@@ -8,12 +8,9 @@ from typing import Any
 import orjson
 
 from jobs.models import TrainJob
-from jobs.queries.job import live_manifest
+from jobs.queries.origins import origins_of
 from jobs.spec.masking import MASK, mask_arguments, mask_text
-from jobs.spec.provenance import DEFAULT, JOB, PARAMETER, PATCH, POLICY, RUNTIME, Origin, provenance
-from runtimes.models import Runtime
-from runtimes.services import blueprint_of
-from runtimes.spec.parameters import field_sources
+from jobs.spec.provenance import DEFAULT, JOB, PARAMETER, PATCH, POLICY, RUNTIME, Origin
 
 _WORDS = {
     DEFAULT: ("Default", "neutral"),
@@ -58,8 +55,7 @@ class Configuration:
 
 def configuration(job: TrainJob) -> Configuration:
     """Return the configuration of a job; what its runtime would tell is missing until it has one."""
-    origins = provenance(live_manifest(job), job.detail.runtime, _parameters(job))
-    return arrange(origins)
+    return arrange(origins_of(job))
 
 
 def arrange(origins: Iterable[Origin]) -> Configuration:
@@ -89,13 +85,3 @@ def _row(origin: Origin) -> Row:
     over = dict.fromkeys(source.split(" ")[0] for source in origin.overrides if source != DEFAULT)
     name = "" if origin.source == RUNTIME else origin.name  # the job has one runtime, and the page's head names it
     return Row(origin.field, shown(origin.value), word, tone, name, origin.path, ", ".join(over))
-
-
-def _parameters(job: TrainJob) -> dict[str, str]:
-    """Field path to parameter, for the parameters that were given a value."""
-    if not job.detail.blueprint:
-        return {}
-    row = Runtime.objects.filter(name=job.detail.blueprint, managed=True).first()
-    if row is None or not row.source:
-        return {}
-    return {path: name for path, name in field_sources(blueprint_of(row)).items() if name in job.detail.parameters}

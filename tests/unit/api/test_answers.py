@@ -21,7 +21,7 @@ def test_a_job(world: World) -> None:
     assert (body["owner"], body["project"], body["finished"]) == ("alice", "team-a", False)
     assert body["nodes"] == {"expected": 2, "ready": 2}
     assert body["reason"]["sentence"] == "All is well."
-    assert set(body["links"]) == {"nodes", "events", "logs", "metrics", "artifacts", "manifest"}
+    assert set(body["links"]) == {"nodes", "events", "logs", "metrics", "artifacts", "manifest", "origins"}
     assert {world.client("alice").get(link).status_code for link in body["links"].values()} == {200}
 
 
@@ -110,6 +110,35 @@ def test_a_dry_run_shows_what_would_be_made(world: World) -> None:
     taken = world.post("/trainjobs?dry_run=1", manifest(world.job.name)).json()
     assert (taken["accepted"], taken["errors"][0]["code"]) == (False, "name_taken")
     assert TrainJob.objects.count() == 1
+
+
+def test_dry_run_rest_and_page_say_where_every_value_comes_from(world: World) -> None:
+    values = {"program": ["train.py", "--lr=1"], "nodes": 3, "cpu": "2", "environment": {"A": "1"}}
+    body = {"project": "team-a", "blueprint": "torch-distributed", "name": "from-form", "parameters": values}
+    dry = world.post("/trainjobs?dry_run=All", body).json()["origins"]
+    found = {o["field"]: (o["value"], o["source"], o["name"], o["overrides"]) for o in dry}
+    runtime = ("runtime", "torch-distributed")
+    assert found["nodes"] == (3, "parameter", "nodes", ["default", "runtime"])
+    assert found["processes per node"][:2] == (2, "policy")
+    assert found["image"][1:3] == runtime
+    assert found["command"] == (["torchrun"], "job", "", ["runtime"])
+    assert found["args"] == (["train.py", "--lr=1"], "parameter", "program", [])
+    assert found["env[A]"] == ("1", "parameter", "environment", [])
+    assert found["env[PET_NNODES]"][1:3] == ("policy", "torch")
+    assert found["requests[cpu]"] == ("2", "parameter", "cpu", ["runtime"])
+    assert found["requests[memory]"][1:3] == runtime
+    made = world.post("/trainjobs", body).json()
+    assert world.get(f"/trainjobs/{made['id']}/origins").json()["items"] == dry
+    page = " ".join(re.sub(r"<[^>]*>", " ", world.client("alice").get(f"/jobs/{made['id']}").content.decode()).split())
+    for row in (
+        "nodes 3 Parameter nodes",
+        "image pytorch/pytorch",
+        "command torchrun Job",
+        "args train.py --lr=1 Parameter program",
+    ):
+        assert row in page
+    for row in ("env[A] 1 Parameter environment", "requests[cpu] 2 Parameter cpu", "requests[memory] 2Gi Runtime"):
+        assert row in page
 
 
 @pytest.mark.parametrize("phase", [phases.SUCCEEDED, phases.FAILED, phases.CANCELLED, phases.LOST])

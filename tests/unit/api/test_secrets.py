@@ -26,7 +26,7 @@ def all_answers(world: World, job: TrainJob) -> bytes:
     client = world.client("alice")
     paths = [
         f"{API}/trainjobs/{job.pk}{part}"
-        for part in ("", "/nodes", "/events", "/manifest", "/metrics", "/artifacts", "/logs")
+        for part in ("", "/nodes", "/events", "/manifest", "/origins", "/metrics", "/artifacts", "/logs")
     ]
     return b"".join(client.get(path).content for path in [*paths, f"{API}/trainjobs"])
 

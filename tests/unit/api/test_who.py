@@ -13,7 +13,7 @@ from tests.unit.api.world import API, PEOPLE, SECRET, World, manifest, token_of
 from trainui.accounts.models import ApiToken
 
 READ = (
-    "", "/nodes", "/events", "/metrics", "/manifest", "/artifacts", "/artifacts/models/best.npz", "/logs", "/logs/rows", "/logs/tail",
+    "", "/nodes", "/events", "/metrics", "/manifest", "/origins", "/artifacts", "/artifacts/models/best.npz", "/logs", "/logs/rows", "/logs/tail",
     "/logs/search?q=line", "/logs/text", "/logs/download", "/logs/download?stream={stream}", "/logs/rows/{stream}/0",
 )  # fmt: skip
 LISTS = (
