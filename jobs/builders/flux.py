@@ -14,6 +14,7 @@ from .plain import roles as roles
 from .z85 import z85
 
 INSTALLER = "flux-installer"
+# Upstream's default; a runtime or job names another by FLUX_VIEW_IMAGE.
 DEFAULT_VIEW_IMAGE = "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy"
 SCRIPTS_PATH = "/etc/flux-config"
 
