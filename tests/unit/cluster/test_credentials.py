@@ -2,7 +2,6 @@
 
 import base64
 import os
-import socket
 import stat
 import sys
 import threading
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from kubernetes.config import incluster_config
 
+from tests.unit.cluster.proxy import Proxy
 from tests.unit.cluster.server import Answer, Asked, Authority, answer, pod, refusal, serving, write_kubeconfig
 from trainui.cluster import credentials, transport
 from trainui.cluster.client import Cluster
@@ -300,56 +300,6 @@ def test_what_is_no_kubeconfig_is_said(text: str, tmp_path: Path) -> None:
         Cluster.from_kubeconfig(str(tmp_path / "k"))
     with pytest.raises(Unconfigured, match="configuration cannot be used"):
         Cluster.from_kubeconfig(str(tmp_path / "absent"))
-
-
-class Proxy:
-    """An HTTP proxy that only knows CONNECT."""
-
-    def __init__(self, refuse: bool = False) -> None:
-        self.connected: list[str] = []
-        self.refuse = refuse
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://user:geheim@127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._tunnel, args=(connection,), daemon=True).start()
-
-    def _tunnel(self, client: socket.socket) -> None:
-        head = b""
-        while b"\r\n\r\n" not in head:
-            if not (data := client.recv(4096)):
-                return
-            head += data
-        target = head.split(b" ")[1].decode()
-        self.connected.append(target)
-        if self.refuse:
-            client.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\n")
-            client.close()
-            return
-        host, _, port = target.partition(":")
-        server = socket.create_connection((host, int(port)))
-        client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        for source, sink in ((client, server), (server, client)):
-            threading.Thread(target=_pour, args=(source, sink), daemon=True).start()
-
-    def close(self) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-
-def _pour(source: socket.socket, sink: socket.socket) -> None:
-    try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
 
 
 @pytest.fixture
