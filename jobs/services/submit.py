@@ -144,7 +144,8 @@ def check(project: Project, manifest: Manifest) -> tuple[Manifest, Manifest | No
         has = capabilities()
         try:
             built = builders.build(manifest, runtime, has)
-            findings.warnings.extend(too_large(built, builders.expected(manifest, runtime, has)["gang"]))
+            if not has.replace_gang:  # the local cluster's scheduler has no such limits
+                findings.warnings.extend(too_large(built, builders.expected(manifest, runtime, has)["gang"]))
         except builders.BuildError as error:
             findings.errors.extend(error.findings)
     return manifest, runtime, findings
