@@ -60,8 +60,10 @@ class Site:
         """Write a file that only we can read and return its path; a dict is written as JSON, which is YAML too."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+        unfinished = path.with_suffix(".unfinished")
+        unfinished.touch(mode=0o600)
+        unfinished.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
+        unfinished.rename(path)  # a program may be reading it
         return str(path)
 
     def kubeconfig(self, user: str = "admin") -> str:

@@ -239,7 +239,7 @@ def test_pods_of_a_lost_machine_stay(rig: Rig, rig_namespace: str, pool: str) ->
 def test_programs_of_an_own_cluster_stop_and_start(rig: Rig, own_rig: Rig) -> None:
     assert own_rig.bridge_address != rig.bridge_address
     own_rig.admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}, "default")
-    own_rig.stop_program("kube-apiserver")
+    own_rig.stop_program("kube-apiserver", "SIGKILL")
     with pytest.raises(httpx.ConnectError):
         own_rig.admin.list("v1", "ConfigMap", "default")
     own_rig.start_program("kube-apiserver")
