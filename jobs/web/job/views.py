@@ -45,7 +45,7 @@ def part(request: HttpRequest, job_id: uuid.UUID, name: str) -> HttpResponse:
     if not wants_fragment(request):
         return redirect("job", job.pk)
     adds: dict[str, Callable[[TrainJob], Context]] = {
-        "head": lambda _: {}, "actions": lambda _: {}, "state": parts.state, "conditions": parts.conditions, "metrics": parts.metrics,
+        "head": lambda _: {}, "actions": lambda _: {}, "state": parts.state, "waiting": parts.waiting, "conditions": parts.conditions, "metrics": parts.metrics,
         "artifacts": parts.artifacts, "config": parts.config, "newest": parts.newest, "values": parts.values(request.GET.get("name", "")),
         "storage": lambda job: storage(person(request), job),
     }  # fmt: skip

@@ -93,3 +93,16 @@ def test_ten_thousand_nodes_are_told_by_state(site):
     expect(page.locator("#gang .gang-node")).to_have_count(0)
     parts.first.get_by_role("link").click()
     expect(page.locator("#job-nodes, .nodes-table").first).to_contain_text("17")
+
+
+def test_the_place_follows_the_queue(site):
+    crowd(site.world)
+    job = job_in(site.world, "waiting")
+    page = site.open(f"/jobs/{job.pk}")
+    assert page.locator("body").get_attribute("data-topics") == f"{job.pk} cluster"
+    expect(page.locator("#job-waiting")).to_contain_text("1 job and 24 GPUs ahead")
+    TrainJob.objects.filter(name="ahead-of-it").update(phase="Running")
+    page.evaluate(
+        "document.body.dispatchEvent(new CustomEvent('cluster-changed', {bubbles: true, detail: {stream: true}}))"
+    )
+    expect(page.locator("#job-waiting")).to_contain_text("nobody is ahead")
