@@ -28,8 +28,8 @@ lint: env-dev  ## Format check, lint, types, import contracts, templates, depend
 conformance: env-dev  ## Run the shared conformance sets: N passed, N failed per set (CASES=DIR)
 	@$(PY) -m tests.conformance.run $(CASES)
 
-cluster: env-dev  ## Start the tests' real Kubernetes for people; prints a kubeconfig, Ctrl-C ends it (root, Go)
-	@exec $(PY) -m tests.rig
+cluster: env-dev  ## Start the tests' real Kubernetes for people; prints a kubeconfig (root, Go; FAKE=4 machines)
+	@exec $(PY) -m tests.rig --fake $(or $(FAKE),0)
 
 bench: env-dev  ## Measure ratios, one JSON line each
 	@$(PY) -m bench

@@ -59,14 +59,15 @@ class Cluster:
         if self.with_machine:
             machine.start_kubelet(site)
             dns.start(site)
-        crds = webhooks.create_crds(api, programs.JOBSET)
-        crds += webhooks.create_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
-        crds += webhooks.create_crds(api, TRAINER_CRDS)
         kwok.start(site)
-        site.processes.wait_for(lambda: webhooks.established(api, crds), "the CRDs to be served", "kube-apiserver")
+        first = webhooks.create_crds(api, programs.JOBSET)
+        first += webhooks.create_crds(api, programs.GANG_SCHEDULER, "scheduling.x-k8s.io")
+        last = webhooks.create_crds(api, TRAINER_CRDS)
+        webhooks.wait_until_served(site, first)
         jobset.start(site)
         coscheduling.start(site)
         access.grant(api)
+        webhooks.wait_until_served(site, last)
         self._wait()
 
     def _wait(self) -> None:

@@ -60,6 +60,9 @@ class Keeper:
             return 1
         except KeyboardInterrupt:
             pass
+        except Exception as error:
+            _write(self.folder / FAILURE, f"{type(error).__name__}: {error}")
+            raise
         finally:
             for number in _ENDING:
                 signal.signal(number, signal.SIG_IGN)

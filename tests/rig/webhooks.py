@@ -21,9 +21,14 @@ def create_crds(api: Api, program: programs.Program, group: str = "") -> list[st
     return names
 
 
-def established(api: Api, names: list[str]) -> bool:
-    """Say whether the API server serves all these CRDs."""
-    return all(_serves(api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)) for name in names)
+def wait_until_served(site: Site, names: list[str]) -> None:
+    """Wait until the API server serves these CRDs."""
+    api = site.api()
+
+    def served() -> bool:
+        return all(_serves(api.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", name)) for name in names)
+
+    site.processes.wait_for(served, "the CRDs to be served", "kube-apiserver")
 
 
 def _serves(crd: dict[str, Any] | None) -> bool:
