@@ -23,7 +23,7 @@ WAITING = (phases.CREATING, phases.QUEUED, phases.WAITING, phases.PREEMPTED)
 HOLDING = (phases.STARTING, phases.INITIALIZING, phases.RUNNING, phases.DEGRADED, phases.RESTARTING, phases.SUSPENDING)
 SHOWN = 100
 OTHERS = "queues of other projects"
-LOCAL_NAME = "this computer"
+LOCAL_NAME = "This computer"
 _COLUMNS = (
     "pk",
     "namespace",
