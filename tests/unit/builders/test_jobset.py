@@ -1,5 +1,7 @@
 """The JobSet as it is applied: the same every time, so that suspending and resuming change one field."""
 
+from typing import Any
+
 import pytest
 
 from jobs.builders import build
@@ -59,3 +61,26 @@ def test_empty_lists_clear_the_runtimes_command():
         jobset_of(rjob("node", "trainer", command=["a"], args=["b"]), trainer={"command": [], "args": []}), "node"
     )
     assert (target["command"], target["args"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (2, "2"),
+        ("1000m", "1"),
+        ("0.5", "500m"),
+        ("1.5Gi", "1536Mi"),
+        ("1024Mi", "1Gi"),
+        ("16Gi", "16Gi"),
+        ("1e3", "1e3"),
+    ],
+)
+def test_quantities_have_the_form_in_which_they_are_stored(given: Any, stored: str) -> None:
+    """Applied again in another form, a JobSet would change, and one with claims be refused."""
+    claim = {"metadata": {"name": "c"}, "spec": {"resources": {"requests": {"storage": given}}}}
+    made = runtime(rjob("node", "trainer", resources={"limits": {"x.io/a": given}}), policy={"torch": {}})
+    made["spec"]["template"]["spec"]["volumeClaimPolicies"] = [{"templates": [claim]}]
+    jobset = one(build(trainjob(), made, REAL), "JobSet")
+    assert main(jobset, "node")["resources"]["limits"] == {"x.io/a": stored}
+    [template] = jobset["spec"]["volumeClaimPolicies"][0]["templates"]
+    assert (template["spec"]["resources"]["requests"], template["status"]) == ({"storage": stored}, {})
