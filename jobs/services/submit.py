@@ -20,6 +20,7 @@ from jobs.reconcile.doorbell import ring_on_commit
 from jobs.reconcile.marks import SUBMISSION_ID, SUBMITTED_BY
 from jobs.reconcile.masking import mask
 from jobs.reconcile.runtimes import find_runtime
+from jobs.services.verdict import verdict
 from jobs.spec.defaults import default_trainjob
 from jobs.spec.masking import mask_object
 from jobs.spec.provenance import Origin, provenance
@@ -97,10 +98,10 @@ def submit(user: User, project: Project, submission: Submission) -> tuple[TrainJ
     return job, False
 
 
-def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
+def dry_run(user: User, project: Project, submission: Submission, ask_cluster: bool = True) -> DryRun:
     """Return what `submit` would do, without doing it; findings are returned, not raised.
 
-    Raises Http404 or PermissionDenied.
+    ask_cluster: have the API server judge it too, which takes a call. Raises Http404 or PermissionDenied.
     """
     require(user, "submit", project)
     manifest, runtime, findings = check(project, submission.manifest)
@@ -111,6 +112,8 @@ def dry_run(user: User, project: Project, submission: Submission) -> DryRun:
     name = manifest.get("metadata", {}).get("name", "")
     if name and TrainJob.objects.filter(namespace=project.namespace, name=name, live=True).exists():
         findings.submit_checks.append(_name_taken(name, project))
+    if ask_cluster and not findings.refused:  # what we refuse never comes that far
+        findings.extend(verdict(project, manifest))
     blueprint = _blueprint(submission)
     if blueprint:
         findings.errors = located(blueprint, findings.errors)

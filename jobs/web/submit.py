@@ -143,7 +143,8 @@ def _check(request: HttpRequest, sheet: Sheet, form: ParameterForm) -> HttpRespo
     if field not in form.fields:
         raise Http404
     if form.is_valid():
-        result = services.dry_run(person(request), _project(sheet, form), _submission(sheet, form))
+        project = _project(sheet, form)
+        result = services.dry_run(person(request), project, _submission(sheet, form), ask_cluster=False)
         form.add_findings(located(sheet.blueprint, result.findings.refused))
     context: dict[str, Any] = {"errors": form.errors.get(field, []), "hint": form.hint(field)}
     return render(request, "jobs/submit/_said.html", context, fragment="jobs/submit/_said.html")

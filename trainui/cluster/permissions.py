@@ -63,6 +63,7 @@ NEEDS: tuple[Need, ...] = (
     _service(kinds.LEASE, ("create",), "be the only installation", namespace=LEASE_NAMESPACE),
     _service(kinds.LEASE, ("get", "patch"), "be the only installation", namespace=LEASE_NAMESPACE, name=LEASE_NAME),
     _service(kinds.SELF_SUBJECT_ACCESS_REVIEW, ("create",), "know what is permitted"),
+    Need(WEB, kinds.TRAIN_JOB, ("create",), "have the API server judge a job before it is submitted (dry run)"),
     Need(WEB, kinds.CLUSTER_TRAINING_RUNTIME, ("get", "create", "patch"), "admission; put a blueprint back"),
     Need(WEB, kinds.TRAINING_RUNTIME, ("get",), "admission"),
     Need(WEB, kinds.JOB_SET, ("get",), "admission"),
