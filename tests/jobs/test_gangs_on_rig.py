@@ -19,6 +19,9 @@ from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.xdist_group("rig")
 GPU = "nvidia.com/gpu"
+TRAINER = "trainer.kubeflow.org/v1alpha1"
+# Coscheduling compares with the whole cluster first, where the gang says what it needs in all.
+MISSING = r"\d+ of \d+ machines have too little nvidia.com/gpu free|\d+ more nvidia.com/gpu needed"
 WAYS = ("in-tree", "coscheduling")
 ANCESTOR = "trainer.kubeflow.org/trainjob-ancestor-step"
 DISRUPTED = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
@@ -40,6 +43,15 @@ def pool(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"gang-{os.urandom(3).hex()}"
     rig.add_machines(getattr(request, "param", 4), name, labels={"pool": name}, taints=[])
     yield name
+    for made in rig.admin.list(TRAINER, "ClusterTrainingRuntime"):
+        if made["metadata"]["name"].startswith(name):
+            rig.admin.delete(
+                {
+                    "apiVersion": TRAINER,
+                    "kind": "ClusterTrainingRuntime",
+                    "metadata": {"name": made["metadata"]["name"]},
+                }
+            )
     there = [node["metadata"]["name"] for node in rig.admin.list("v1", "Node")]
     rig.remove_machines([machine for machine in there if machine.startswith(f"{name}-")])
 
@@ -58,10 +70,8 @@ def part(name: str, pool: str, gpus: int = 8, role: str = "trainer", after: Json
     return made | ({"dependsOn": [after]} if after else {})
 
 
-def runtime(
-    rig: Rig, stack: Stack, name: str, way: str, parts: list[Json], policy: Json | None = None, **template: Any
-) -> str:
-    """Make a runtime in the project's namespace whose gangs are placed in a way, and return its name."""
+def runtime(rig: Rig, name: str, way: str, parts: list[Json], policy: Json | None = None, **template: Any) -> str:
+    """Make a runtime whose gangs are placed in a way, and return its name."""
     annotations = {"trainui.dev/gang-scheduler": way}
     if way == "coscheduling":
         for one in parts:
@@ -69,26 +79,25 @@ def runtime(
     jobset = {"failurePolicy": {"maxRestarts": 0, "rules": [AGAIN]}, "replicatedJobs": parts, **template}
     rig.admin.apply(
         {
-            "apiVersion": "trainer.kubeflow.org/v1alpha1",
-            "kind": "TrainingRuntime",
+            "apiVersion": TRAINER,
+            "kind": "ClusterTrainingRuntime",
             "metadata": {
                 "name": name,
                 "labels": {"trainer.kubeflow.org/framework": "plain"},
                 "annotations": annotations,
             },
             "spec": {"mlPolicy": {"numNodes": 1, **(policy or {})}, "template": {"spec": jobset}},
-        },
-        stack.project,
+        }
     )
     return name
 
 
 def submit(stack: Stack, runtime: str, name: str, nodes: int) -> Json:
     manifest = {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "apiVersion": TRAINER,
         "kind": "TrainJob",
         "metadata": {"name": f"{name}-{os.urandom(2).hex()}", "namespace": stack.project},
-        "spec": {"runtimeRef": {"name": runtime, "kind": "TrainingRuntime"}, "trainer": {"numNodes": nodes}},
+        "spec": {"runtimeRef": {"name": runtime, "kind": "ClusterTrainingRuntime"}, "trainer": {"numNodes": nodes}},
     }
     answer: Any = None
 
@@ -122,7 +131,7 @@ def finished(pod: Json) -> datetime:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_two_gangs_that_fit_only_one_at_a_time_never_interleave(rig: Rig, stack: Stack, pool: str, way: str) -> None:
-    name = runtime(rig, stack, pool, way, [part("node", pool, lives={"run_for": "15s"})])
+    name = runtime(rig, pool, way, [part("node", pool, lives={"run_for": "15s"})])
     first = submit(stack, name, "first", 3)
     stack.wait(first["id"], "Running")
     second = submit(stack, name, "second", 3)
@@ -134,7 +143,7 @@ def test_two_gangs_that_fit_only_one_at_a_time_never_interleave(rig: Rig, stack:
         return GPU in waits["reason"]["sentence"] or waits["finished"]
 
     wait_for(told, 60, "the sentence to name what is missing")
-    assert re.search(r"\d+ of \d+ machines have too little nvidia.com/gpu free", waits["reason"]["sentence"])
+    assert re.search(MISSING, waits["reason"]["sentence"])
     assert waits["place"]["jobs_ahead"] >= 0
     assert waits["largest_gang"] == {"pods": 1, "of": 3, "machines": 1, "replicated_job": "node"}
     with stack.client() as client:
@@ -154,7 +163,7 @@ def test_an_initializer_does_not_deadlock_the_gang(rig: Rig, stack: Stack, pool:
     lives = {"run_for": "1s"}
     first = part("dataset-initializer", pool, gpus=0, role="dataset-initializer", lives=lives)
     node = part("node", pool, lives=lives, after={"name": "dataset-initializer", "status": "Complete"})
-    job = submit(stack, runtime(rig, stack, pool, way, [first, node]), "initialized", 2)
+    job = submit(stack, runtime(rig, pool, way, [first, node]), "initialized", 2)
     done = stack.wait(job["id"], "Succeeded", seconds=120)
     assert [(p["name"], p["what"]) for p in done["startup"]][:2] == [("queued", ""), ("initializing", "initializers")]
     assert {pod["metadata"]["labels"]["jobset.sigs.k8s.io/replicatedjob-name"] for pod in pods(stack, job)} >= {"node"}
@@ -176,7 +185,7 @@ def test_a_launcher_does_not_deadlock_the_gang(rig: Rig, stack: Stack, pool: str
         }
     }
     success = {"successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]}}
-    name = runtime(rig, stack, pool, way, [nodes, launcher], mpi, network={"publishNotReadyAddresses": True}, **success)
+    name = runtime(rig, pool, way, [nodes, launcher], mpi, network={"publishNotReadyAddresses": True}, **success)
     job = submit(stack, name, "launched", 3)
     assert stack.wait(job["id"], "Succeeded", seconds=120)["gang"]["min"] == 3
 
@@ -185,10 +194,10 @@ def test_a_launcher_does_not_deadlock_the_gang(rig: Rig, stack: Stack, pool: str
 def test_preemption_by_priority_is_told(rig: Rig, stack: Stack, pool: str) -> None:
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": pool}, "value": 1000}
     rig.admin.apply(urgent)
-    low = submit(stack, runtime(rig, stack, f"{pool}-low", "in-tree", [part("node", pool)]), "low", 2)
+    low = submit(stack, runtime(rig, f"{pool}-low", "in-tree", [part("node", pool)]), "low", 2)
     stack.wait(low["id"], "Running")
     parts = [part("node", pool, priorityClassName=pool, lives={"run_for": "20s"})]
-    high = submit(stack, runtime(rig, stack, f"{pool}-high", "in-tree", parts), "high", 2)
+    high = submit(stack, runtime(rig, f"{pool}-high", "in-tree", parts), "high", 2)
     taken = stack.wait(low["id"], "Preempted")
     assert taken["reason"]["code"] == "PreemptedByScheduler"
     stack.wait(high["id"], "Succeeded", seconds=120)
@@ -200,7 +209,7 @@ def test_preemption_by_priority_is_told(rig: Rig, stack: Stack, pool: str) -> No
 def test_a_silent_machine_is_named_with_the_step_that_frees_it(rig: Rig, stack: Stack, pool: str) -> None:
     keys = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
     soon = [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3} for key in keys]
-    job = submit(stack, runtime(rig, stack, pool, "in-tree", [part("node", pool, tolerations=soon)]), "held-up", 2)
+    job = submit(stack, runtime(rig, pool, "in-tree", [part("node", pool, tolerations=soon)]), "held-up", 2)
     stack.wait(job["id"], "Running")
     machine = pods(stack, job)[0]["spec"]["nodeName"]
     rig.lose_machine(machine)
