@@ -1,6 +1,7 @@
 """Fixtures of all tests; with TRAINUI_STRICT=1 a skip is a failure."""
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -16,6 +17,11 @@ from tests.stack import Stack, running
 __all__ = ["own_rig", "pytest_sessionfinish", "rig", "rig_namespace"]
 pytest_plugins = ["tests.databases"]
 STRICT = os.environ.get("TRAINUI_STRICT") == "1"
+
+
+def pytest_configure() -> None:
+    """End as at Ctrl-C when somebody ends the run, so that instances and clusters end too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack")
 
-FOREVER = 'echo "run begins"; while true; do sleep 0.2; done'
+FOREVER = 'trap "exit 143" TERM; echo "run begins"; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 SLOTS = 8
 
 

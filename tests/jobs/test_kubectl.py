@@ -12,7 +12,7 @@ from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack")
 
-FOREVER = "echo begun; while true; do sleep 0.2; done"
+FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 TRAINJOB = """
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

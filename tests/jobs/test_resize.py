@@ -9,7 +9,7 @@ from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack2")
 
-FOREVER = "echo begun; while true; do sleep 0.2; done"
+FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 NUM_NODES = "trainui.dev/num-nodes"
 
 

@@ -36,7 +36,7 @@ def submissions(stack: Stack, job_id: str) -> list[str]:
 
 
 def processes(pod_uids: set[str]) -> list[psutil.Process]:
-    """Return every living process that pods started, whatever session it is in: by the node agent's tag, or by the control group of a container."""
+    """Return every living process that pods started, whatever session it is in: by the node agent's tag, or by what kubelet mounts."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -48,7 +48,9 @@ def processes(pod_uids: set[str]) -> list[psutil.Process]:
 def _pod_of(process: psutil.Process) -> str:
     if tag := process.environ().get(POD_TAG):
         return tag
-    in_pod = re.search(r"/pod([0-9a-f-]{36})/", Path(f"/proc/{process.pid}/cgroup").read_text())
+    in_pod = re.search(
+        r"/pods/([0-9a-f-]{36})/etc-hosts /etc/hosts", Path(f"/proc/{process.pid}/mountinfo").read_text()
+    )
     return in_pod.group(1) if in_pod else ""
 
 

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE
 USER = "trainui-all"
 _WEBHOOKS = """
 import json
+import ssl
 from jobs.admission.configuration import configurations
 print(json.dumps(configurations({url!r}, {authority!r})))
 """
@@ -100,7 +102,7 @@ class ClusterStack(Stack):
         assert self._hooks is not None
         assert self._hooks.poll() is None, "the admission webhook did not start"
         with contextlib.suppress(httpx.TransportError):
-            return httpx.get(f"{address}/livez", verify=str(authority.file), trust_env=False).status_code == 200
+            return httpx.get(f"{address}/livez", verify=ssl.create_default_context(cafile=str(authority.file)), trust_env=False).status_code == 200
         return False
 
 
