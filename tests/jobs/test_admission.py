@@ -117,6 +117,7 @@ def test_patches_change_only_while_the_job_stands_still_and_are_stamped(stack: S
     stack.wait(job["id"], "Cancelled")
 
 
+@pytest.mark.only_local("on Kubernetes a process of its own answers the webhook")
 def test_while_web_is_down_others_wait_and_our_own_submissions_arrive(stack: Stack) -> None:
     [web] = stack.pids("uvicorn trainui.asgi")
     os.kill(web, signal.SIGSTOP)
