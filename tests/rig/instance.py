@@ -102,7 +102,12 @@ class ClusterStack(Stack):
         assert self._hooks is not None
         assert self._hooks.poll() is None, "the admission webhook did not start"
         with contextlib.suppress(httpx.TransportError):
-            return httpx.get(f"{address}/livez", verify=ssl.create_default_context(cafile=str(authority.file)), trust_env=False).status_code == 200
+            return (
+                httpx.get(
+                    f"{address}/livez", verify=ssl.create_default_context(cafile=str(authority.file)), trust_env=False
+                ).status_code
+                == 200
+            )
         return False
 
 
