@@ -7,7 +7,7 @@ import pytest
 from tests.jobs.tools import act, objects, pods, uids
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.each_cluster("stack2")
+pytestmark = pytest.mark.xdist_group("stack2")
 
 FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 NUM_NODES = "trainui.dev/num-nodes"
