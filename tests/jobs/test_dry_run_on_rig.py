@@ -51,7 +51,9 @@ def version(obj: Obj) -> tuple[Any, ...]:
 def check(cluster: Cluster, trainjob: Obj, runtime: Obj) -> None:
     """Let the server judge a job in all its parts, then make it, suspended, and apply it again."""
     assert validate_trainjob(trainjob, runtime).refused == []
-    cluster.apply(runtime, dry_run=True)
+    # Under another name: a living runtime of the same one may not be changed in every field.
+    named = runtime["metadata"] | {"name": f"checked-{runtime['metadata']['name']}"}
+    cluster.apply(runtime | {"metadata": named}, dry_run=True)
     submitted = default_trainjob(trainjob, datetime.datetime.now(datetime.UTC))
     stored = cluster.create(submitted, dry_run=True)
     assert stored["spec"] == submitted["spec"], "our defaults are the server's"

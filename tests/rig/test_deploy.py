@@ -27,6 +27,12 @@ OBJECTS = [obj for name in MANIFESTS for obj in yaml.safe_load_all((DEPLOY / nam
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in OBJECTS if obj["kind"] == "Deployment"}
 
 
+@pytest.fixture(scope="module")
+def rig(own_rig: Rig) -> Rig:
+    """A cluster without trainui, whose Lease and webhooks others would hold."""
+    return own_rig
+
+
 @pytest.fixture
 def lease(rig: Rig) -> Iterator[dict[str, Any]]:
     """The Lease of installations, which is not there before and after the test."""

@@ -1,6 +1,5 @@
 """Progress reports of pods: the tokens that a real cluster makes, and a program that reports with its own."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ from django.utils import timezone
 from jobs.models import MirrorObject, TrainJob, TrainJobDetail
 from jobs.reconcile.desired import progress_of
 from tests.rig.api import wait_until
-from tests.rig.instance import instance_on
 from tests.rig.rig import Rig
-from tests.stack import wait_for
+from tests.stack import Stack, wait_for
 from trainui.accounts.models import Project
 from trainui.cluster import kinds
 
@@ -85,10 +83,10 @@ def test_only_pods_of_the_job_may_report(rig: Rig, rig_namespace: str, settings:
     wait_for(lambda: report(good) == 403 or bool(cache.clear()), 60, "the token of a pod that is gone to be void")
 
 
-def test_a_program_reports_with_the_token_of_its_pod(rig: Rig, tmp_path: Path) -> None:
-    with instance_on(rig, tmp_path / "data") as stack:
-        job = stack.submit(PROGRAM, name="reports")
-        done = stack.wait(job["id"], seconds=180)
-        assert done["phase"] == "Succeeded", done["reason"]
-        assert "answer 200" in stack.wait_log(job["id"], "answer")
-        assert stack.job(job["id"])["progress"]["percent"] == 42
+@pytest.mark.only_kubernetes
+def test_a_program_reports_with_the_token_of_its_pod(stack: Stack) -> None:
+    job = stack.submit(PROGRAM, name="reports")
+    done = stack.wait(job["id"], seconds=180)
+    assert done["phase"] == "Succeeded", done["reason"]
+    assert "answer 200" in stack.wait_log(job["id"], "answer")
+    assert stack.job(job["id"])["progress"]["percent"] == 42
