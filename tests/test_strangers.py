@@ -62,7 +62,7 @@ CASES: dict[str, Kind] = {
     "/sign-in": SIGN_IN,
     "/sign-in/new-password": FIRST_PASSWORD,
     **dict.fromkeys(
-        ["/", "/jobs", "/jobs/recent", "/jobs/removed", "/cluster", "/compare", "/projects", "/runtimes", "/runtimes/<str:name>", "/submit",
+        ["/", "/jobs", "/jobs/recent", "/jobs/removed", "/queue", "/cluster", "/compare", "/projects", "/runtimes", "/runtimes/<str:name>", "/submit",
          "/submit/manifest", "/submit/with/<str:name>", "/tokens", "/account/password"],
         OWN,
     ),
@@ -81,7 +81,7 @@ CASES: dict[str, Kind] = {
     **dict.fromkeys(["/users", "/users/new", "/users/<int:pk>", "/audit"], ADMIN),
     **dict.fromkeys(["/users/<int:pk>/active", "/users/<int:pk>/password", "/runtimes/<str:name>/-/restore"], ADMIN_DEED),
     **dict.fromkeys(
-        [f"/api/v1/{name}" for name in ("trainjobs", "trainjobs/bulk", "trainjobs/removed", "runtimes", "runtimes/<str:name>", "projects", "cluster",
+        [f"/api/v1/{name}" for name in ("trainjobs", "trainjobs/bulk", "trainjobs/removed", "runtimes", "runtimes/<str:name>", "projects", "queues", "cluster",
                                         "metrics", "schema", "docs")],
         OWN_API,
     ),
