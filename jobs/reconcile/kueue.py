@@ -72,7 +72,7 @@ def place_of(cluster: Cluster, trainjob: Object, workloads: list[Object]) -> Obj
 
 def waits(workload: Object) -> bool:
     """Return whether a Workload waits for its quota."""
-    conditions = {c.get("type"): c.get("status") for c in (workload.get("status") or {}).get("conditions") or []}
+    conditions = _conditions(workload)
     active = (workload.get("spec") or {}).get("active") is not False
     return active and conditions.get("QuotaReserved") != "True" and conditions.get("Finished") != "True"
 
@@ -84,6 +84,10 @@ def settled(workloads: list[Object]) -> bool:
 
 def _half_way(workload: Object) -> bool:
     """Whether quota is reserved and admission checks are still open."""
-    conditions = {c.get("type"): c.get("status") for c in (workload.get("status") or {}).get("conditions") or []}
+    conditions = _conditions(workload)
     reserved = conditions.get("QuotaReserved") == "True" and conditions.get("Admitted") != "True"
     return reserved and conditions.get("Finished") != "True"
+
+
+def _conditions(workload: Object) -> dict[str, str]:
+    return {c.get("type"): c.get("status") for c in (workload.get("status") or {}).get("conditions") or []}

@@ -12,7 +12,6 @@ from trainui.claimed import installation
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
 from trainui.cluster.connection import connect
-from trainui.cluster.discovery import groups, server_time
 from trainui.cluster.errors import ClusterError, Forbidden, NotFound
 from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE, NEEDS, SERVICE, UPSTREAM_LEASE, Need
 from trainui.events.changes import Change, publish
@@ -44,11 +43,11 @@ def survey() -> None:
 
 def collect(cluster: Cluster, now: datetime) -> Facts:
     """Return the facts of a cluster. Raises ClusterError."""
-    theirs = server_time(cluster)
+    theirs = cluster.server_time()
     skew = (theirs - now).total_seconds() if theirs else None
     return {
         "version": cluster.version().get("gitVersion", ""),
-        "groups": groups(cluster),
+        "groups": cluster.groups(),
         # The server tells whole seconds; a second or two is no difference.
         "skew_seconds": 0 if skew is None or abs(skew) < 2 else round(skew),
         "denied": _denied(cluster),

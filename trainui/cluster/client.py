@@ -7,6 +7,8 @@ Typed objects of the official client cost four times as much (kubernetes-client/
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import orjson
@@ -21,9 +23,11 @@ FIELD_MANAGER = "trainui"
 LIST_LIMIT = 500
 LIST_RESTARTS = 2  # then the list is asked for in one piece
 CHUNK_BYTES = 65536
+CLOCK_SECONDS = 10.0
 ERROR_BYTES = 1 << 20
 
 Object = dict[str, Any]
+Names = list[str]  # here, since `list` is a method below
 Listed = tuple[list[Object], str]  # the objects, and the resource version to watch from
 
 
@@ -170,6 +174,18 @@ class Cluster:
     def version(self) -> Object:
         """Return the server's version: the cheapest call that shows it is there and knows us."""
         return self._json(Request("GET", "/version", "read", "version", {}))
+
+    def groups(self) -> Names:
+        """Return `group/version` of everything that the cluster serves beside the core group."""
+        found = self._json(Request("GET", "/apis", "read", "API groups", {})).get("groups") or []
+        return sorted(version["groupVersion"] for group in found for version in group.get("versions") or [])
+
+    def server_time(self) -> datetime | None:
+        """Return the API server's clock, to the second; None when it does not tell."""
+        response = self._transport.send(Request("GET", "/version", "read", "clock", {}), CLOCK_SECONDS)
+        response.drain_conn()
+        told = response.headers.get("Date")
+        return parsedate_to_datetime(told) if told else None
 
     def close(self) -> None:
         """Give up all connections."""

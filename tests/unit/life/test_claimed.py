@@ -15,7 +15,7 @@ from jobs.state import phases
 from runtimes.models import Runtime
 from runtimes.sync import sync_runtimes
 from tests.unit.life.conftest import RUNTIME, World
-from tests.unit.localcluster_api.rig import RunningServer
+from tests.unit.localcluster_api.rig import RunningServer, serving
 from trainui.cluster import kinds
 from trainui.cluster.claim import Claim
 from trainui.cluster.client import Cluster
@@ -24,11 +24,8 @@ from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("data"))
-    for name in (LEASE_NAMESPACE, "team-nlp"):
-        running.client("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    yield running
-    running.stop()
+    with serving(tmp_path_factory.mktemp("data"), LEASE_NAMESPACE, "team-nlp") as running:
+        yield running
 
 
 @pytest.fixture

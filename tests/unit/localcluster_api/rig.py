@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import http.client
 import ssl
 import subprocess
@@ -99,6 +100,18 @@ class Client:
                 yield from map(orjson.loads, lines)
         finally:
             response.close()
+
+
+@contextlib.contextmanager
+def serving(data: Path, *namespaces: str) -> Iterator["RunningServer"]:
+    """Run a server that has these namespaces for a block."""
+    running = RunningServer(data)
+    try:
+        for name in namespaces:
+            running.client("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        yield running
+    finally:
+        running.stop()
 
 
 class RunningServer:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.localcluster_api.rig import RunningServer
+from tests.unit.localcluster_api.rig import RunningServer, serving
 from trainui.cluster import kinds
 from trainui.cluster.claim import LEASE_SECONDS, RENEW_SECONDS, Claim, Taken
 from trainui.cluster.client import Cluster
@@ -33,11 +33,8 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    running = RunningServer(tmp_path_factory.mktemp("data"))
-    for name in (LEASE_NAMESPACE, "kubeflow-system"):
-        running.client("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    yield running
-    running.stop()
+    with serving(tmp_path_factory.mktemp("data"), LEASE_NAMESPACE, "kubeflow-system") as running:
+        yield running
 
 
 @pytest.fixture

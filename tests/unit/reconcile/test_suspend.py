@@ -12,7 +12,7 @@ from jobs.reconcile.reconcile import Pass, _apply_suspend
 from jobs.services import actions
 from jobs.state import phases
 from tests.unit.life.conftest import World, _settings, world
-from tests.unit.localcluster_api.rig import RunningServer
+from tests.unit.localcluster_api.rig import serving
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster, Object
 
@@ -21,9 +21,8 @@ __all__ = ["_settings", "world"]  # fixtures of the services' own tests
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    running = RunningServer(tmp_path_factory.mktemp("data"))
-    yield Cluster.from_kubeconfig(str(running.folder.kubeconfig))
-    running.stop()
+    with serving(tmp_path_factory.mktemp("data")) as running:
+        yield Cluster.from_kubeconfig(str(running.folder.kubeconfig))
 
 
 @pytest.fixture
