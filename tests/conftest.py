@@ -69,6 +69,6 @@ def _stack_on_kubernetes(tmp_path_factory: pytest.TempPathFactory, rig: Rig) -> 
 @pytest.fixture(scope="session")
 def _stack_on_postgres(tmp_path_factory: pytest.TempPathFactory, postgres_server: Server) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("stack-on-postgres")
-    url = postgres_server.create(folder.name)
+    url = postgres_server.create(f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}-{folder.name}")
     with running(folder / "data", make_job_env(folder / "jobs"), machines=MACHINES, DATABASE_URL=url) as started:
         yield started

@@ -21,7 +21,8 @@ KINDS = ("sqlite", "postgres")
 FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 # Pages in a browser wait for pages, not for queries, and who may see an address is decided before any: unit tests ask the same queries on both.
 ONE_IS_ENOUGH = ("tests.browser.", "tests.test_strangers", "tests.unit.web_job.test_every_address")
-# The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite.
+# The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite. Every test that has it is to be in the
+# group "postgres_stack" (pytest-xdist joins the names), or two test processes start an instance each.
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
 ON_KUBERNETES = pytest.param("kubernetes", marks=pytest.mark.xdist_group("rig"))
 
@@ -57,9 +58,14 @@ def _instances(test: pytest.Item) -> list[Any]:
         return [ON_KUBERNETES]
     clusters = test.get_closest_marker("each_cluster")
     here = pytest.param("sqlite", marks=pytest.mark.xdist_group(*clusters.args)) if clusters else "sqlite"
-    others = [ON_POSTGRES] if LONG or test.get_closest_marker("each_database") else []
+    others = [_grouped(ON_POSTGRES, clusters)] if LONG or test.get_closest_marker("each_database") else []
     others += [ON_KUBERNETES] if clusters and not test.get_closest_marker("only_local") else []
     return [here, *others] if clusters or others else []
+
+
+def _grouped(instance: Any, clusters: pytest.Mark | None) -> Any:
+    marks = [*instance.marks, pytest.mark.xdist_group(*clusters.args)] if clusters else instance.marks
+    return pytest.param(*instance.values, marks=marks)
 
 
 class Databases:
