@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import builders, gang_state, idle, job_list, jobs, latency, rate
+from bench import builders, gang_state, idle, job_list, jobs, latency, live_pods, played_machine, rate
 from tests.stack import Stack, running
 
 Lines = list[dict[str, object]]
@@ -28,8 +28,9 @@ MEASUREMENTS = {
     "objects": Measurement(builders.objects, ""),
     "builds": Measurement(builders.many_jobs, ""),
     "idle": Measurement(idle.idle, idle.MACHINES),
-    "latency": Measurement(latency.latency, latency.MACHINES),
-    "gang_state": Measurement(gang_state.gang_state, gang_state.MACHINES),
+    "latency": Measurement(latency.latency, played_machine.MACHINES),
+    "live_pods": Measurement(live_pods.live_pods, ""),
+    "gang_state": Measurement(gang_state.gang_state, played_machine.MACHINES),
     "rate": Measurement(rate.rate, ""),
     "first_line": Measurement(jobs.first_line),
     "throughput": Measurement(jobs.throughput),

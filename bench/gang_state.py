@@ -1,18 +1,14 @@
 """What one change of a pod costs until the state of its gang is known anew, with 1,000 jobs of 64 pods in the mirror against 10."""
 
-import time
 from typing import Any
 
-from bench import latency
-from tests.stack import Stack, wait_for
-from trainui.cluster import kinds
-from trainui.cluster.client import Cluster
+from bench.played_machine import run_all
+from tests.stack import Stack
 
 FEW, MANY = 10, 1_000
 NODES = 64
 CHANGES = 30
 NAME = "gang-state"
-MACHINES = latency.MACHINES
 
 # Jobs beside the one that is measured: copies of its row and of its objects, under names and uids of their own.
 _FILL = """
@@ -59,7 +55,7 @@ print(statistics.median(times[2:]))
 def gang_state(stack: Stack) -> list[dict[str, Any]]:
     """Return the medians with few and with many jobs in the mirror, and their ratio."""
     stack.submit("true", name=NAME, nodes=NODES)
-    _let_it_run(stack)
+    run_all(stack, NAME, NODES)
     medians = {}
     for jobs in (FEW, MANY):
         stack.shell(_filled(_FILL, TOTAL=jobs))
@@ -79,27 +75,3 @@ def gang_state(stack: Stack) -> list[dict[str, Any]]:
 def _filled(code: str, **more: Any) -> str:
     values = {"NAME": NAME, "NODES": NODES, "CHANGES": CHANGES} | more
     return "\n".join([*(f"{name} = {value!r}" for name, value in values.items()), code])
-
-
-def _let_it_run(stack: Stack) -> None:
-    """Play the machine until all pods of the gang run, and wait until the row says so."""
-    cluster = Cluster.from_kubeconfig(str(stack.data / "cluster" / "kubeconfig"))
-    running: set[str] = set()
-
-    def all_run() -> bool:
-        for pod in cluster.list(kinds.POD, stack.project)[0]:
-            name = pod["metadata"]["name"]
-            if pod["spec"].get("nodeName") and name not in running and name.startswith(NAME):
-                latency.write_status(cluster, pod, ready=True)
-                running.add(name)
-        return len(running) == NODES
-
-    wait_for(all_run, latency.SETUP_SECONDS, f"{NODES} pods to run")
-
-    def row_says_so() -> bool:
-        with stack.client() as client:
-            items = client.get("/api/v1/trainjobs", params={"q": NAME}).json()["items"]
-        return any(item["nodes"]["ready"] == NODES for item in items)
-
-    wait_for(row_says_so, latency.SETUP_SECONDS, "the row to say so")
-    time.sleep(2)  # what was left to do for it is done
