@@ -282,6 +282,7 @@ class WatchState(models.Model):
     """How far the mirror is, per kind: pages show the age of what they display."""
 
     kind = models.CharField(max_length=100, primary_key=True)
+    version = models.CharField(max_length=30, blank=True, default="")  # of the API, as the cluster serves it
     resource_version = models.CharField(max_length=64, blank=True, default="")
     listed_at = models.DateTimeField(null=True, blank=True)
     alive_at = models.DateTimeField(null=True, blank=True)

@@ -45,6 +45,7 @@ class Capabilities:
     gang_schedulers: the gang schedulers that are installed.
     auto_gang: what `trainui.dev/gang-scheduler: auto` means here; None makes no pod group.
     replace_gang: use `auto_gang` where a runtime asks for a gang scheduler that is not installed (local cluster).
+    in_tree_version: the version of Kubernetes' own PodGroup: v1beta1 since 1.37, v1alpha2 in 1.36 (removed in 1.37).
     coscheduling_scheduler, volcano_scheduler: `schedulerName` of gang pods whose runtime names none, by default the
         names that their charts install; "" leaves it to the runtime, as upstream does.
     pod_dns: pod host names resolve. Where they do not, `rendezvous` takes the place of pod name and port 29500.
@@ -55,6 +56,7 @@ class Capabilities:
     gang_schedulers: frozenset[GangScheduler] = frozenset()
     auto_gang: GangScheduler | None = None
     replace_gang: bool = False
+    in_tree_version: str = "v1beta1"
     coscheduling_scheduler: str = "scheduler-plugins-scheduler"
     volcano_scheduler: str = "volcano"
     pod_dns: bool = True

@@ -20,11 +20,14 @@ def capabilities(rendezvous: Rendezvous | None = None, progress: Progress | None
     """
     if not settings.POD_DNS:
         return Capabilities.local(rendezvous, progress)
-    listed = WatchState.objects.filter(kind__in=_GANGS, problem="", listed_at__isnull=False).values_list(
-        "kind", flat=True
+    served = dict(
+        WatchState.objects.filter(kind__in=_GANGS, problem="", listed_at__isnull=False).values_list("kind", "version")
     )
-    found = frozenset(_GANGS[key] for key in listed)
+    found = frozenset(_GANGS[key] for key in served)
     preferred: tuple[GangScheduler, ...] = ("in_tree", "volcano", "coscheduling")
     return Capabilities(
-        gang_schedulers=found, auto_gang=next((g for g in preferred if g in found), None), progress=progress
+        gang_schedulers=found,
+        auto_gang=next((g for g in preferred if g in found), None),
+        in_tree_version=served.get(kinds.POD_GROUP.key) or kinds.POD_GROUP.version,
+        progress=progress,
     )

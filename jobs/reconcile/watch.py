@@ -184,7 +184,11 @@ class Writer(threading.Thread):
             if seen.problem:
                 state.pop("alive_at", None)
             if seen.type == "REPLACE":
-                state |= {"listed_at": now, "resource_version": seen.resource_version}
+                state |= {
+                    "listed_at": now,
+                    "resource_version": seen.resource_version,
+                    "version": seen.kind.version,
+                }
         for key, state in newest.items():
             WatchState.objects.update_or_create(kind=key, defaults=state)
 

@@ -1,18 +1,27 @@
 """The kinds that trainui reads or writes, each named in full: `PodGroup` alone exists in three groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A resource of the API: where it is served and how objects name it."""
+    """A resource of the API: where it is served and how objects name it.
+
+    older: versions that older clusters serve in place of `version`, newest first; their objects read the same.
+    """
 
     group: str
     version: str
     kind: str
     plural: str
     namespaced: bool = True
+    older: tuple[str, ...] = ()
+
+    @property
+    def shapes(self) -> tuple["Kind", ...]:
+        """The kind in each of its versions, the newest first."""
+        return (self, *(replace(self, version=version, older=()) for version in self.older))
 
     @property
     def api_version(self) -> str:
@@ -42,7 +51,7 @@ CLUSTER_TRAINING_RUNTIME = Kind(
 JOB_SET = Kind("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets")
 JOB = Kind("batch", "v1", "Job", "jobs")
 POD = Kind("", "v1", "Pod", "pods")
-POD_GROUP = Kind("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups")
+POD_GROUP = Kind("scheduling.k8s.io", "v1beta1", "PodGroup", "podgroups", older=("v1alpha2",))  # 1.37, and 1.36
 COSCHEDULING_POD_GROUP = Kind("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
 VOLCANO_POD_GROUP = Kind("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups")
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
@@ -75,7 +84,7 @@ ALL = (
     CONFIG_MAP, SECRET, SERVICE, EVENT, NAMESPACE, NODE, LEASE, PERSISTENT_VOLUME_CLAIM, MUTATING_WEBHOOKS,
     VALIDATING_WEBHOOKS, RESOURCE_QUOTA, WORKLOAD, CLUSTER_QUEUE, PENDING_WORKLOADS, TOKEN_REVIEW, SELF_SUBJECT_ACCESS_REVIEW,
 )  # fmt: skip
-_BY_NAME = {(k.api_version, k.kind): k for k in ALL}
+_BY_NAME = {(shape.api_version, shape.kind): shape for kind in ALL for shape in kind.shapes}
 
 
 def kind_of(obj: dict[str, Any]) -> Kind:

@@ -60,6 +60,11 @@ class Reflector:
     version: str = field(default="", init=False)  # the newest that was handed over
     events: int = field(default=0, init=False)  # of the present watch
     problem: str = field(default="", init=False)
+    served: Kind = field(init=False)  # the kind in the version that the cluster serves
+
+    def __post_init__(self) -> None:
+        """Begin with the newest version."""
+        self.served = self.kind
 
     def run(self) -> None:
         """List, watch and start over, until stopped."""
@@ -76,8 +81,8 @@ class Reflector:
 
     def _once(self) -> None:
         """List, and watch from there until it is time to compare, or the watch cannot be taken up where it was."""
-        items, self.version = self.source.list(self.kind)
-        self.sink.replace(self.kind, items, self.version)
+        items, self.version = self._list()
+        self.sink.replace(self.served, items, self.version)
         if self.problem:
             log.info("watch of %s: works again", self.kind.plural)
             self.problem = ""
@@ -102,12 +107,26 @@ class Reflector:
             else:
                 self.failures = 0
 
+    def _list(self) -> tuple[list[Object], str]:
+        """List the newest version that the cluster serves. Raises NotFound about the newest of all when it serves none."""
+        missing: NotFound | None = None
+        for kind in self.kind.shapes:
+            try:
+                listed = self.source.list(kind)
+            except NotFound as error:
+                missing = missing or error
+            else:
+                self.served = kind
+                return listed
+        assert missing is not None
+        raise missing
+
     def _follow(self) -> None:
-        for event in self.source.watch(self.kind, self.version):
+        for event in self.source.watch(self.served, self.version):
             if event["type"] == "BOOKMARK":
                 self.sink.alive(self.kind)
             else:
-                self.sink.event(self.kind, event["type"], event["object"])
+                self.sink.event(self.served, event["type"], event["object"])
             self.version = event["object"]["metadata"]["resourceVersion"]
             self.events += 1
             if self.stop.is_set():

@@ -1,4 +1,7 @@
-"""Kubernetes' own gangs: PodGroup of scheduling.k8s.io/v1beta1 (1.37). A Workload object is not needed."""
+"""Kubernetes' own gangs: PodGroup of scheduling.k8s.io, v1beta1 (1.37) or v1alpha2 (1.36). A Workload object is not needed.
+
+The two versions differ in nothing that is written here.
+"""
 
 from ..containers import Obj, pod_spec
 from ..draft import Draft
@@ -13,7 +16,7 @@ def pod_group(draft: Draft, gang: Gang, priority: str) -> Obj:
     spec: Obj = {"schedulingPolicy": {"gang": {"minCount": gang.min_member}}}
     if priority:
         spec["priorityClassName"] = priority
-    return draft.child("scheduling.k8s.io/v1beta1", "PodGroup", draft.name, spec=spec)
+    return draft.child(f"scheduling.k8s.io/{draft.capabilities.in_tree_version}", "PodGroup", draft.name, spec=spec)
 
 
 def mark(draft: Draft, job: Obj) -> None:

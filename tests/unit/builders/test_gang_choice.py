@@ -40,6 +40,18 @@ def test_choice(policy, annotation, capabilities, wanted):
     assert (record and record["scheduler"]) == wanted
 
 
+def test_the_pod_group_has_the_version_that_the_cluster_serves():
+    job = trainjob({}, annotations={"trainui.dev/gang-scheduler": "in-tree"})
+    older = Capabilities(gang_schedulers=frozenset({"in_tree"}), auto_gang="in_tree", in_tree_version="v1alpha2")
+    made = {}
+    for capabilities in (older, REAL):
+        objects = build(job, runtime(rjob("node", "trainer")), capabilities)
+        made[capabilities.in_tree_version] = [o for o in objects if o["kind"] == "PodGroup"]
+    (old,), (new,) = made["v1alpha2"], made["v1beta1"]
+    assert (old.pop("apiVersion"), new.pop("apiVersion")) == ("scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1")
+    assert old == new
+
+
 @pytest.mark.parametrize(
     ("policy", "annotation"), [({"coscheduling": {}, "volcano": {}}, None), ({}, "yunikorn")], ids=["two", "unknown"]
 )

@@ -30,7 +30,7 @@ from tests.unit.cluster.server import (
     write_kubeconfig,
 )
 from trainui.cluster.client import Cluster, Times
-from trainui.cluster.kinds import POD, Kind
+from trainui.cluster.kinds import POD, POD_GROUP, Kind
 from trainui.cluster.reflector import EARLY_SECONDS, MAX_PAUSE_SECONDS, MAX_PAUSE_WITH_EVENTS_SECONDS, Reflector
 
 NOTHING = refusal(404, "NotFound", "the server could not find the requested resource")
@@ -43,11 +43,13 @@ class Memory:
 
     objects: dict[str, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)  # of the API, of each list
     problems: list[str] = field(default_factory=list)
     fail_once: bool = False
 
     def replace(self, kind: Kind, items: list[Json], resource_version: str) -> None:
         self.calls.append(f"replace@{resource_version}")
+        self.versions.append(kind.version)
         self.objects = {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in items}
 
     def event(self, kind: Kind, type: str, obj: Json) -> None:
@@ -101,7 +103,7 @@ def reflecting(script: Callable[[Asked], Answer | None], folder: Path, **options
             write_kubeconfig(folder / "kubeconfig", server.url), Times(idle=0.3, call=0.5)
         )
         sink, stop = options.pop("sink", Memory()), Stop()
-        reflector = Reflector(cluster, POD, sink, stop, **options)
+        reflector = Reflector(cluster, options.pop("kind", POD), sink, stop, **options)
         thread = threading.Thread(target=reflector.run, daemon=True)
         thread.start()
         try:
@@ -138,6 +140,25 @@ def test_a_watch_goes_on_from_the_last_version_also_of_a_bookmark(tmp_path: Path
         assert world.watched_from()[:2] == ["3", "30"]
         assert world.lists() == 1
         assert world.sink.calls == ["replace@3", "ADDED b"]
+
+
+def test_an_older_version_is_followed_where_the_newest_is_not_served_until_it_is(tmp_path: Path) -> None:
+    """Kubernetes 1.36 serves PodGroup as v1alpha2, 1.37 as v1beta1 and no longer the other."""
+    served = ["v1alpha2"]
+
+    def script(asked: Asked) -> Answer | None:
+        if f"/scheduling.k8s.io/{served[0]}/podgroups" not in asked.path:
+            return NOTHING
+        return watching(bookmark(4)) if "watch" in asked.query else listing(pod("a", 1), version=3)
+
+    with reflecting(script, tmp_path, kind=POD_GROUP) as world:
+        wait_for(lambda: world.watched_from(), 20, "a watch")
+        assert world.sink.versions == ["v1alpha2"]
+        assert all("v1alpha2" in asked.path for asked in list(world.server.asked) if "watch" in asked.query)
+        served[0] = "v1beta1"
+        wait_for(lambda: world.sink.versions[-1] == "v1beta1", 20, "the newest version to be followed")
+        served[0] = "v9"
+        wait_for(lambda: "has no podgroups" in world.sink.last_problem(), 20, "the lack to be told")
 
 
 @pytest.mark.parametrize(

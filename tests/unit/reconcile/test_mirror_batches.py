@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from jobs.models import JobEvent, MirrorObject, TrainJob, TrainJobDetail, WatchState
 from jobs.reconcile import watch
+from jobs.reconcile.capabilities import capabilities
 from jobs.reconcile.mirror_writer import MirrorWriter, Result
 from jobs.reconcile.watch import BATCH, MirrorSink, Writer
 from trainui.accounts.models import Project
@@ -110,6 +111,18 @@ def test_a_long_list_comes_in_pieces_and_what_it_lacks_goes(job: TrainJob) -> No
     assert {name for name, *_ in rows()} == {f"p{n}" for n in range(BURST)}
     assert BURST / BATCH <= recorded.transactions <= BURST / BATCH + 2
     assert WatchState.objects.get(kind=kinds.POD.key).resource_version == "77"
+
+
+def test_the_version_that_the_cluster_serves_is_what_builders_use(job: TrainJob, settings: Any) -> None:
+    settings.POD_DNS = True
+    recorded = Recorded()
+    recorded.sink.replace(kinds.POD_GROUP.shapes[1], [], "5")
+    recorded.drain()
+    assert capabilities().auto_gang == "in_tree"
+    assert capabilities().in_tree_version == "v1alpha2"
+    recorded.sink.replace(kinds.POD_GROUP, [], "6")
+    recorded.drain()
+    assert capabilities().in_tree_version == "v1beta1"
 
 
 def test_one_that_no_longer_leads_writes_nothing(job: TrainJob) -> None:
