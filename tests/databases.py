@@ -20,7 +20,7 @@ LONG = os.environ.get("TRAINUI_LONG") == "1"
 KINDS = ("sqlite", "postgres")
 FIXTURES = {"db", "transactional_db", "live_server", "django_db_setup"}
 # Pages in a browser wait for pages, not for queries, and who may see an address is decided before any: unit tests ask the same queries on both.
-ONE_IS_ENOUGH = ("tests.browser.", "tests.test_strangers", "tests.unit.web_job.test_every_address")
+ONE_IS_ENOUGH = ("tests.browser.", "tests.test_strangers")
 # The parameter of `stack`; with a group of its own, so that it may run beside the instance on SQLite. Every test that has it is to be in the
 # group "postgres_stack" (pytest-xdist joins the names), or two test processes start an instance each.
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))
