@@ -25,6 +25,7 @@ for number in range(have, TOTAL - 1):
     TrainJobDetail.objects.create(job=copy, manifest=detail.manifest, runtime=detail.runtime, expected=detail.expected, state=detail.state)
     MirrorObject.objects.bulk_create(
         MirrorObject(kind=o.kind, namespace=o.namespace, name=o.name.replace(NAME, name), uid=str(uuid.uuid4()), resource_version="1", job=copy,
+                     machine=o.machine, holds=o.holds,
                      raw=json.loads(json.dumps(o.raw).replace(NAME, name)), seen_at=o.seen_at) for o in objects)
 """
 _MEASURE = """

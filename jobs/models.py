@@ -141,11 +141,17 @@ class MirrorObject(models.Model):
     resource_version = models.CharField(max_length=64)
     job = models.ForeignKey(TrainJob, on_delete=models.SET_NULL, null=True, blank=True, related_name="mirror")
     raw = models.JSONField()
+    # Of a pod that has a machine and is not over: which, and what it holds of it (resource -> quantity).
+    machine = models.CharField(max_length=253, blank=True, default="")
+    holds = models.JSONField(default=dict)
     seen_at = models.DateTimeField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["kind", "namespace", "name"], name="mirror_kind_namespace_name")]
-        indexes = [models.Index(fields=["uid"], name="mirror_uid")]  # of events, which name their object by it
+        indexes = [
+            models.Index(fields=["uid"], name="mirror_uid"),  # of events, which name their object by it
+            models.Index(fields=["machine"], name="mirror_machine", condition=~models.Q(machine="")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 
-from jobs.builders.resources import Amounts, add, pod_requests
+from jobs.builders.resources import Amounts, add
 from jobs.models import MirrorObject, TrainJob, WatchState
 from jobs.queries.listing import COLUMNS
 from jobs.state import phases
@@ -27,7 +27,6 @@ READY, CORDONED, NOT_READY, SILENT = "ready", "cordoned", "not ready", "silent"
 WAITING_PHASES = (phases.CREATING, phases.QUEUED, phases.WAITING, phases.PREEMPTED)
 WAITING_SHOWN = 50
 MACHINES_SHOWN = 200
-_OVER = ("Succeeded", "Failed")
 # What each kind is for, and whether trainui can do without it.
 _KINDS: tuple[tuple[Kind, str, bool], ...] = (
     (kinds.TRAIN_JOB, "Jobs, as Kubeflow Trainer defines them", True),
@@ -145,41 +144,31 @@ def total(amounts: Iterable[Amounts], name: str) -> Decimal:
 
 
 def _machines(user: User) -> tuple[list[Machine], int]:
-    held = _held(user)
     nodes = MirrorObject.objects.filter(kind=kinds.NODE.key).order_by("name")
     rows = nodes.values_list("name", "raw__spec", "raw__status__conditions", "raw__status__allocatable")
+    shown = list(rows[:MACHINES_SHOWN])
+    held = _held(user, [row[0] for row in shown])
     machines = []
-    for name, spec, conditions, allocatable in rows[:MACHINES_SHOWN]:
+    for name, spec, conditions, allocatable in shown:
         raw = {"spec": spec, "status": {"conditions": conditions, "allocatable": allocatable}}
         machines.append(machine_of(name, raw, held.get(name, [])))
     return machines, max(nodes.count() - MACHINES_SHOWN, 0)
 
 
-def _held(user: User) -> dict[str, list[Held]]:
-    """What pods that have a machine and are not over hold, by machine; jobs in the order in which they began."""
-    pods = MirrorObject.objects.filter(kind=kinds.POD.key, raw__spec__nodeName__isnull=False)
-    rows = [
-        (job_id, name, spec)
-        for job_id, name, spec, phase in pods.values_list("job_id", "name", "raw__spec", "raw__status__phase")
-        if phase not in _OVER
-    ]
+def _held(user: User, machines: list[str]) -> dict[str, list[Held]]:
+    """What pods hold of these machines, by machine; jobs in the order in which they began."""
+    pods = MirrorObject.objects.filter(machine__in=machines).exclude(machine="")
+    rows = list(pods.values_list("job_id", "name", "machine", "holds"))
     jobs = {job.pk: job for job in _visible(user, TrainJob.objects.filter(pk__in={row[0] for row in rows}))}
     found: dict[str, list[Held]] = {}
-    for job_id, name, spec in sorted(rows, key=lambda row: _order(jobs.get(row[0]), row[0], row[1])):
+    for job_id, name, machine, holds in sorted(rows, key=lambda row: _order(jobs.get(row[0]), row[0], row[1])):
         job = jobs.get(job_id)
-        found.setdefault(spec["nodeName"], []).append(Held(job, name if job else "", _requests(spec)))
+        found.setdefault(machine, []).append(Held(job, name if job else "", amounts_of(holds)))
     return found
 
 
 def _order(job: TrainJob | None, job_id: uuid.UUID | None, pod: str) -> tuple[bool, str, str, str]:
     return (job is None, job.created_at.isoformat() if job else "", str(job_id), pod)
-
-
-def _requests(spec: Mapping[str, Any]) -> Amounts:
-    try:
-        return pod_requests(dict(spec))
-    except QuantityError:
-        return {}
 
 
 def _waiting(user: User) -> tuple[list[TrainJob], int, int]:

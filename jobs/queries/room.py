@@ -3,16 +3,16 @@
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import Count
+
 from jobs.builders.counts import total
 from jobs.builders.demand import members_of
-from jobs.builders.resources import Amounts, pod_requests
+from jobs.builders.resources import pod_requests
 from jobs.models import MirrorObject, TrainJob
 from jobs.queries.cluster import READY, amounts_of, machine_of
 from jobs.state.fit import Fit, Room, Shape, largest
 from runtimes.spec.quantities import QuantityError
 from trainui.cluster import kinds
-
-_OVER = ("Succeeded", "Failed")
 
 
 def largest_gang(job: TrainJob) -> Fit | None:
@@ -34,13 +34,13 @@ def rooms(without: TrainJob) -> list[Room]:
     free = _free_of_machines()
     if not free:
         return []
-    pods = MirrorObject.objects.filter(kind=kinds.POD.key, raw__spec__nodeName__isnull=False).exclude(job=without)
-    for spec, phase in pods.values_list("raw__spec", "raw__status__phase"):
-        room = free.get(spec["nodeName"])
-        if room is None or phase in _OVER:
+    pods = MirrorObject.objects.exclude(machine="").exclude(job=without)
+    for machine, holds, number in pods.order_by().values_list("machine", "holds").annotate(number=Count("pk")):
+        room = free.get(machine)
+        if room is None:
             continue
-        for name, amount in _requests(spec).items():
-            room.free[name] = room.free.get(name, Decimal(0)) - amount  # type: ignore[index]  # a dict of ours
+        for name, amount in (amounts_of(holds) | {"pods": Decimal(1)}).items():
+            room.free[name] = room.free.get(name, Decimal(0)) - amount * number  # type: ignore[index]  # a dict of ours
     return [free[name] for name in sorted(free)]
 
 
@@ -59,10 +59,3 @@ def _free_of_machines() -> dict[str, Room]:
 def _shape(member: dict[str, Any]) -> Shape:
     spec = member["template"]["spec"]["template"]["spec"]
     return Shape(str(member["name"]), total(member), pod_requests(spec), spec)
-
-
-def _requests(spec: dict[str, Any]) -> Amounts:
-    try:
-        return pod_requests(spec) | {"pods": Decimal(1)}
-    except QuantityError:
-        return {"pods": Decimal(1)}

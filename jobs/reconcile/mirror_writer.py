@@ -9,11 +9,13 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from jobs.builders.resources import as_quantities, pod_requests
 from jobs.models import JobEvent, MirrorObject, TrainJob
 from jobs.reconcile.adopt import row_of_trainjob
 from jobs.reconcile.marks import JOB_SET_NAME
 from jobs.reconcile.masking import mask
 from runtimes.mirror import forget_runtimes, save_runtime
+from runtimes.spec.quantities import QuantityError
 from trainui.cluster import kinds
 from trainui.cluster.client import Object
 from trainui.cluster.kinds import Kind
@@ -22,6 +24,7 @@ from trainui.events.changes import Change
 log = logging.getLogger(__name__)
 RUNTIME_KINDS = (kinds.CLUSTER_TRAINING_RUNTIME, kinds.TRAINING_RUNTIME)
 UNPLACED_LIMIT = 5_000
+_OVER = ("Succeeded", "Failed")
 FIRST = (kinds.TRAIN_JOB, kinds.JOB_SET, kinds.JOB)  # owners before what they own, whose job is found by them
 CHUNK = 200
 EVENT_COLUMNS = [
@@ -128,6 +131,7 @@ class MirrorWriter:
         self._concern(kind, job_id, result)
         metadata = dict(obj["metadata"])
         metadata.pop("managedFields", None)  # as large as the object and read by nobody
+        machine, holds = holding(obj) if kind == kinds.POD else ("", {})
         return MirrorObject(
             kind=kind.key,
             namespace=namespace,
@@ -135,6 +139,8 @@ class MirrorWriter:
             uid=metadata["uid"],
             resource_version=metadata["resourceVersion"],
             raw=mask(obj) | {"metadata": metadata},
+            machine=machine,
+            holds=holds,
             job_id=job_id,
             seen_at=timezone.now(),
         )
@@ -147,7 +153,7 @@ class MirrorWriter:
             batch_size=CHUNK,
             update_conflicts=True,
             unique_fields=["kind", "namespace", "name"],
-            update_fields=["uid", "resource_version", "raw", "job", "seen_at"],
+            update_fields=["uid", "resource_version", "raw", "machine", "holds", "job", "seen_at"],
         )
 
     def _concern(self, kind: Kind, job_id: uuid.UUID | None, result: Result) -> None:
@@ -249,6 +255,18 @@ def _job_by_jobset(namespace: str, name: str) -> uuid.UUID | None:
 def _job_of_object(uid: str) -> uuid.UUID | None:
     found = MirrorObject.objects.filter(uid=uid).values_list("job_id", flat=True).first()
     return found or _job_by_uid(uid)
+
+
+def holding(pod: Object) -> tuple[str, dict[str, str]]:
+    """Return the machine that a pod holds something of, and what; "" and nothing when it has none or is over."""
+    spec = pod.get("spec") or {}
+    machine = spec.get("nodeName") or ""
+    if not machine or (pod.get("status") or {}).get("phase") in _OVER:
+        return "", {}
+    try:
+        return machine, as_quantities(pod_requests(spec))
+    except QuantityError:  # no API server takes such a pod
+        return machine, {}
 
 
 def _place(obj: Object) -> Place:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jobs.models import MirrorObject, TrainJob, WatchState
 from jobs.queries.cluster import CORDONED, NOT_READY, READY, SILENT, Held, Machine, amounts_of, machine_of
-from jobs.reconcile.mirror_writer import MirrorWriter
+from jobs.reconcile.mirror_writer import MirrorWriter, holding
 from jobs.state import phases
 from jobs.web.cluster_slots import amount, bars_of, cards_of, fitted, word_of
 from tests.unit.life.conftest import World
@@ -40,8 +40,10 @@ def pod(job: TrainJob | None, name: str, machine: str = "", phase: str = "Runnin
     if machine:
         spec["nodeName"] = machine
     raw = {"metadata": {"name": name}, "spec": spec, "status": {"phase": phase}}
+    held, holds = holding(raw)
     return MirrorObject.objects.create(
-        kind=kinds.POD.key, namespace="ns", name=name, uid=name, resource_version="1", raw=raw, job=job, seen_at=timezone.now()
+        kind=kinds.POD.key, namespace="ns", name=name, uid=name, resource_version="1", raw=raw, machine=held, holds=holds, job=job,
+        seen_at=timezone.now(),
     )  # fmt: skip
 
 

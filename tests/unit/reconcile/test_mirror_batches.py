@@ -125,6 +125,19 @@ def test_the_version_that_the_cluster_serves_is_what_builders_use(job: TrainJob,
     assert capabilities().in_tree_version == "v1beta1"
 
 
+def test_what_a_pod_holds_of_its_machine_is_kept_until_it_is_over(job: TrainJob) -> None:
+    limits = {"resources": {"limits": {"cpu": "1500m", "nvidia.com/gpu": 8}}}
+    steps = [
+        ({}, "Pending", ("", {})),
+        ({"nodeName": "gpu-1"}, "Running", ("gpu-1", {"cpu": "1500m", "nvidia.com/gpu": "8"})),
+        ({"nodeName": "gpu-1"}, "Failed", ("", {})),
+    ]
+    for version, (where, phase, kept) in enumerate(steps):
+        seen = pod("p", version) | {"spec": {"containers": [limits], **where}, "status": {"phase": phase}}
+        MirrorWriter().write([(kinds.POD, "MODIFIED", [seen])])
+        assert MirrorObject.objects.values_list("machine", "holds").get(name="p") == kept
+
+
 def test_one_that_no_longer_leads_writes_nothing(job: TrainJob) -> None:
     recorded = Recorded(leads=False)
     recorded.sink.event(kinds.POD, "ADDED", pod("p", 1))
