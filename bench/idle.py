@@ -12,10 +12,11 @@ from tests.stack import Stack, wait_for
 
 JOBS = 1_000
 PARALLEL = 8
-SECONDS = 30.0  # longer than any regular look of the processes
+SECONDS = 60.0  # longer than any regular look of the processes
 FINISH_SECONDS = 1_800.0
 FINISHED = "SELECT COUNT(*) FROM jobs_trainjob WHERE name LIKE 'idle-%' AND finished_at IS NOT NULL"
-REST_SECONDS = 10.0  # what jobs left to do is done
+LOOK_SECONDS, CALM = 5.0, 0.1  # what jobs left to do is done when so little CPU is used for so long
+CALM_SECONDS = 600.0
 MACHINES = "local-0:cpu=8,memory=16Gi"
 
 
@@ -32,17 +33,22 @@ def idle(stack: Stack) -> list[dict[str, Any]]:
 
 
 def _line(stack: Stack, jobs: int) -> dict[str, Any]:
-    time.sleep(REST_SECONDS)
-    before, began = _cpu(stack), time.perf_counter()
-    time.sleep(SECONDS)
-    after, seconds = _cpu(stack), time.perf_counter() - began
-    used = {name: (after[name] - before.get(name, 0.0)) / seconds for name in after}
+    wait_for(lambda: sum(_used(stack, LOOK_SECONDS).values()) < CALM, CALM_SECONDS, "what jobs left to do to be done")
+    used = _used(stack, SECONDS)
     return {
         "what": f"CPU seconds per second of all processes with {jobs} finished jobs",
         "cpu": round(sum(used.values()), 4),
-        "seconds": round(seconds, 1),
+        "seconds": SECONDS,
         "processes": {name: round(value, 4) for name, value in sorted(used.items(), key=lambda pair: -pair[1])},
     }
+
+
+def _used(stack: Stack, seconds: float) -> dict[str, float]:
+    """Return the CPU seconds per second of each process during the next seconds."""
+    before, began = _cpu(stack), time.perf_counter()
+    time.sleep(seconds)
+    after, passed = _cpu(stack), time.perf_counter() - began
+    return {name: (after[name] - before.get(name, 0.0)) / passed for name in after}
 
 
 def _cpu(stack: Stack) -> dict[str, float]:

@@ -1,9 +1,10 @@
 """Blueprints: a runtime with a card that explains it and parameters that a form is made of."""
 
+import copy
 import re
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from runtimes.spec.access import as_list, as_map, by_name, dig, maps
@@ -85,11 +86,17 @@ class Blueprint:
 
 
 def load_blueprint(source: str | bytes) -> Blueprint:
-    """Return the blueprint in a YAML file.
+    """Return the blueprint in a YAML file; it is the caller's own, to change as he likes.
 
     Raises BlueprintError with every problem at once: what `read_document` refuses, unknown or missing fields, a runtime that
     `validate_runtime` refuses, references to parameters that there are not, parameters that nothing uses, defaults outside their range.
     """
+    loaded = _loaded(source)
+    return replace(loaded, runtime=copy.deepcopy(loaded.runtime), trainjob=copy.deepcopy(loaded.trainjob))
+
+
+@lru_cache(maxsize=128)  # each form reads its blueprint, which takes tens of milliseconds
+def _loaded(source: str | bytes) -> Blueprint:
     try:
         document = read_document(source)
     except ReadError as error:

@@ -19,7 +19,7 @@ from jobs.progress.artifacts import store_artifact
 from jobs.reconcile.desired import progress_token
 from jobs.state import phases
 from runtimes.models import Runtime
-from runtimes.services import load_blueprints
+from tests.unit.catalog import fill_catalog
 from trainui.accounts.models import ApiToken, Membership, Project, User
 
 SECRET = "hf_FAKEfakeFAKEfake1234567890"  # noqa: S105  of the form of a token, and none
@@ -74,7 +74,7 @@ def make_world(tmp_path: Path) -> World:
     for name, role in ROLES.items():
         Membership.objects.create(project=project, user=users[name], role=role)
     Membership.objects.create(project=elsewhere, user=users["charlie"], role="admin")
-    load_blueprints()
+    fill_catalog()
     WatchState.objects.create(kind="/Pod", alive_at=timezone.now(), listed_at=timezone.now())
     runtime = Runtime.objects.create(
         kind=Runtime.NAMESPACED_KIND,

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from jobs.models import TrainJob, TrainJobDetail, WatchState
 from jobs.state import phases
-from runtimes.services import load_blueprints
+from tests.unit.catalog import fill_catalog
 from trainui.accounts.models import Membership, Project, User
 
 HTMX = {"HX-Request": "true"}
@@ -73,7 +73,7 @@ def world(db) -> World:
     Membership.objects.create(project=other, user=users["stranger"], role="engineer")
     Membership.objects.create(project=other, user=users["owner"], role="viewer")
     WatchState.objects.create(kind="/Pod", alive_at=timezone.now(), listed_at=timezone.now())
-    load_blueprints()
+    fill_catalog()
     return World(team, other, users)
 
 

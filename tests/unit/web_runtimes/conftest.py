@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from runtimes.models import Runtime
-from runtimes.services import load_blueprints
+from tests.unit.catalog import fill_catalog
 from trainui.accounts.models import Membership, Project, User
 
 
@@ -56,7 +56,7 @@ def catalog(db) -> Catalog:
     }
     team = Project.objects.create(name="team")
     Membership.objects.create(project=team, user=users["engineer"], role="engineer")
-    load_blueprints()
+    fill_catalog()
     for row in Runtime.objects.all():
         row.observed = copy.deepcopy(row.manifest) | {"metadata": row.manifest["metadata"] | {"uid": row.name}}
         row.uid, row.seen_at = row.name, timezone.now()
