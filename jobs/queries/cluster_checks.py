@@ -8,32 +8,20 @@ from typing import Any
 
 from jobs.models import ClusterSurvey
 from jobs.queries.cluster import Served, served_kinds
-from trainui.cluster import kinds
+from trainui.cluster import kinds, releases
 from trainui.cluster.kinds import Kind
 from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE
 
 OK, LACKS, WARNS, ABSENT, UNKNOWN = "ok", "lacks", "warns", "absent", "unknown"
-TRAINER_RELEASE, JOBSET_RELEASE, KUEUE_RELEASE = "v2.3.0", "v0.12.0", "v0.17.0"
 OLDEST_MINOR = 30  # match conditions of webhooks
 SKEW_SECONDS = 5
-_CRDS = f"https://raw.githubusercontent.com/kubeflow/trainer/{TRAINER_RELEASE}/manifests/base/crds/trainer.kubeflow.org"
-_TRAINER_COMMAND = "kubectl apply --server-side \\\n" + " \\\n".join(
-    f"  -f {_CRDS}_{kind.plural}.yaml"
-    for kind in (kinds.TRAIN_JOB, kinds.TRAINING_RUNTIME, kinds.CLUSTER_TRAINING_RUNTIME)
-)
-_RELEASES = "https://github.com/kubernetes-sigs"
 _GANGS = {
     kinds.POD_GROUP: "Kubernetes’ own pod groups",
     kinds.COSCHEDULING_POD_GROUP: "scheduler-plugins",
     kinds.VOLCANO_POD_GROUP: "Volcano",
 }
-_GANG_COMMAND = """helm install scheduler-plugins scheduler-plugins --repo https://scheduler-plugins.sigs.k8s.io \\
-  -n scheduler-plugins --create-namespace
-# Or, from Kubernetes 1.37 on, start API server, controller manager and scheduler with
-# --feature-gates=GenericWorkload=true, and the API server with --runtime-config=scheduling.k8s.io/v1beta1=true"""
 # Without their server they refuse every change of a TrainJob.
 _UPSTREAM_WEBHOOKS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o name | grep trainer.kubeflow.org | xargs kubectl delete"
-_KUEUE_COMMAND = f"kubectl apply --server-side -f {_RELEASES}/kueue/releases/download/{KUEUE_RELEASE}/manifests.yaml"
 Facts = dict[str, Any]
 
 
@@ -80,9 +68,8 @@ def _serious(facts: Facts, served: Sequence[Served]) -> Iterator[Check]:
     yield _reconciler(facts)
     yield _permissions(facts.get("denied"))
     trainer = (kinds.TRAIN_JOB, kinds.CLUSTER_TRAINING_RUNTIME, kinds.TRAINING_RUNTIME)
-    yield _definitions("trainer", "Kubeflow Trainer’s kinds", trainer, facts, served, _TRAINER_COMMAND)
-    jobset = f"kubectl apply --server-side -f {_RELEASES}/jobset/releases/download/{JOBSET_RELEASE}/manifests.yaml"
-    yield _definitions("jobset", "JobSet", (kinds.JOB_SET,), facts, served, jobset)
+    yield _definitions("trainer", "Kubeflow Trainer’s kinds", trainer, facts, served, releases.TRAINER)
+    yield _definitions("jobset", "JobSet", (kinds.JOB_SET,), facts, served, releases.JOBSET)
     yield _version(str(facts.get("version") or ""))
     yield _clock(int(facts.get("skew_seconds") or 0))
 
@@ -158,7 +145,7 @@ def _gangs(groups: list[str]) -> Check:
     if found:
         return Check("gangs", "Gang scheduling", OK, f"By {', '.join(found)}.")
     text = "No kind of pod group is served: nodes of a job are placed one by one, and two large jobs may wait for each other for ever."
-    return Check("gangs", "Gang scheduling", WARNS, text, _GANG_COMMAND)
+    return Check("gangs", "Gang scheduling", WARNS, text, releases.GANG)
 
 
 def _schedulers(schedulers: list[Facts]) -> Iterator[Check]:
@@ -176,4 +163,4 @@ def _kueue(groups: list[str]) -> Check:
     if versions:
         return Check("kueue", "Kueue", OK, f"Queues with quota, served as {versions[-1]}.")
     text = "Not installed: jobs start as soon as there is room. It gives queues with quota for several teams."
-    return Check("kueue", "Kueue", ABSENT, text, _KUEUE_COMMAND)
+    return Check("kueue", "Kueue", ABSENT, text, releases.KUEUE)

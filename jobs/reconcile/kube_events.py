@@ -12,6 +12,7 @@ from trainui.cluster.errors import AlreadyExists, ClusterError
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
 CREATION_FAILED = "TrainJobResourcesCreationFailed"  # upstream's reason; SDK users look for it
+COMPONENT = "trainui"
 
 
 def creation_failed(cluster: Cluster, trainjob: Object, message: str) -> None:
@@ -33,7 +34,7 @@ def creation_failed(cluster: Cluster, trainjob: Object, message: str) -> None:
             "name": metadata["name"],
             "uid": metadata["uid"],
         },
-        "source": {"component": "trainui"},
+        "source": {"component": COMPONENT},
         # The SDK shows only events with firstTimestamp (facts: kubeflow-trainer 4).
         "firstTimestamp": now,
         "lastTimestamp": now,

@@ -12,6 +12,7 @@ from django.utils import timezone
 from jobs.builders.resources import as_quantities, pod_requests
 from jobs.models import JobEvent, MirrorObject, TrainJob
 from jobs.reconcile.adopt import row_of_trainjob
+from jobs.reconcile.kube_events import COMPONENT
 from jobs.reconcile.marks import JOB_SET_NAME
 from jobs.reconcile.masking import mask
 from runtimes.mirror import forget_runtimes, save_runtime
@@ -214,13 +215,15 @@ class MirrorWriter:
             object_kind=target.get("kind", "")[:63],
             object_name=target.get("name", "")[:253],
             object_uid=target.get("uid", ""),
-            source=((event.get("source") or {}).get("component") or event.get("reportingComponent") or "")[:128],
+            source=_source(event)[:128],
             count=event.get("count") or (event.get("series") or {}).get("count") or 1,
             first_at=first or timezone.now(),
             last_at=last or timezone.now(),
             raw={k: v for k, v in event.items() if k != "metadata"} | {"metadata": {"name": event["metadata"]["name"]}},
         )
-        result.due.add(job_id)
+        # What we said ourselves is no news: in words that change each time we would say it for ever.
+        if _source(event) != COMPONENT:
+            result.due.add(job_id)
         result.events.add(job_id)
 
     def _write_events(self) -> None:
@@ -271,6 +274,10 @@ def holding(pod: Object) -> tuple[str, dict[str, str]]:
 
 def _place(obj: Object) -> Place:
     return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
+def _source(event: Object) -> str:
+    return str((event.get("source") or {}).get("component") or event.get("reportingComponent") or "")
 
 
 def _when(text: str | None) -> datetime | None:

@@ -318,7 +318,7 @@ def _terminal(trainjob: Object) -> bool:
 def _postpone(this: Pass, error: ClusterError) -> None:
     """Note a failed call for the user and come back later."""
     log.warning("job %s: %s", this.job, error)
-    attempts = _note(this, str(error))
+    attempts = _note(this, str(error), answered=400 <= error.status <= 500)  # others are of proxies
     pause = timedelta(seconds=error.retry_after) if error.retry_after else _pause(attempts)
     this.look_again(this.now + pause)
 
@@ -329,11 +329,12 @@ def _note_trouble(this: Pass, text: str) -> None:
     _come_back(this, datetime.fromisoformat(this.detail["push_error"]["since"]), FIRST_RETRY_SECONDS)
 
 
-def _note(this: Pass, text: str) -> int:
-    """Remember the last failure, since when it lasts and how often it was met; return how often."""
+def _note(this: Pass, text: str, answered: bool = True) -> int:
+    """Remember the last failure, since when it lasts and how often it was met; return how often. answered: the API server said no."""
     before = this.job.detail.push_error or {}
     now, attempts = this.now.isoformat(), int(before.get("attempts", 0)) + 1
-    this.detail["push_error"] = {"since": before.get("since", now), "time": now, "attempts": attempts, "text": text}
+    note = {"time": now, "attempts": attempts, "text": text, "answered": answered}
+    this.detail["push_error"] = note | {"since": before.get("since", now)}
     this.trouble = text
     return attempts
 

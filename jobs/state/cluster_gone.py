@@ -10,7 +10,7 @@ from jobs.state import phases
 from jobs.state.codes import say
 from jobs.state.memory import kept
 from jobs.state.model import Verdict
-from jobs.state.reading import Object, mapping, moment, number, quote, text
+from jobs.state.reading import MAX_ERROR, Object, mapping, moment, number, quote, text
 from jobs.state.times import words
 from jobs.state.view import View
 
@@ -71,10 +71,10 @@ def _awaiting(view: View) -> Verdict:
             else "it has not been sent to the cluster yet. Check that a worker runs."
         )
     else:
-        said = quote(_said(error))
-        answer = (
-            "the cluster does not answer" if _SILENT.search(said) or not said else "the cluster has not taken it yet"
-        )
+        said = quote(_said(error), MAX_ERROR)
+        # The words of an answer may hold any name: a job `super-resolution` is no name that cannot be resolved.
+        silent = error.get("answered") is not True and (not said or _SILENT.search(said))
+        answer = "the cluster does not answer" if silent else "the cluster has not taken it yet"
         tries = f"{number(error, 'attempts')} tries, last: " if number(error, "attempts") > 1 else ""
         state = f"{answer} ({tries}{said or 'no answer'}). It is sent again on its own."
     recheck = accepted + 6 * SOON if accepted and age < 6 * SOON else view.now + max(6 * SOON, age / 2)

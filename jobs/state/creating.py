@@ -3,7 +3,7 @@
 from jobs.state import phases
 from jobs.state.codes import say
 from jobs.state.model import Verdict
-from jobs.state.reading import dig, mapping, moment, number, quote, text
+from jobs.state.reading import MAX_ERROR, dig, mapping, moment, number, quote, text
 from jobs.state.times import words
 from jobs.state.view import GRACE, View
 
@@ -19,16 +19,9 @@ def decide(view: View) -> Verdict | None:
 
 
 def _create_failed(view: View) -> Verdict | None:
-    said = [
-        event
-        for event in view.events.about("TrainJob", view.name, view.uid)
-        if event.reason == CREATION_FAILED and not (event.time and view.created_at and event.time < view.created_at)
-    ]
-    if said:
-        return say(phases.MISCONFIGURED, "CreateFailed", detail=quote(said[-1].message), since=said[-1].time)
     error = mapping(view.record, "apply_error")
     if error:
-        detail = quote(text(error, "text") or text(error, "message")) or "no reason was given"
+        detail = quote(text(error, "text") or text(error, "message"), MAX_ERROR) or "no reason was given"
         tries = number(error, "attempts")
         since = moment(error, "since") or moment(error, "time")
         return say(
@@ -37,6 +30,13 @@ def _create_failed(view: View) -> Verdict | None:
             detail=f"{detail} ({tries} tries)" if tries > 1 else detail,
             since=since,
         )
+    said = [
+        event
+        for event in view.events.about("TrainJob", view.name, view.uid)
+        if event.reason == CREATION_FAILED and not (event.time and view.created_at and event.time < view.created_at)
+    ]
+    if said:
+        return say(phases.MISCONFIGURED, "CreateFailed", detail=quote(said[-1].message, MAX_ERROR), since=said[-1].time)
     if view.crds is not None and JOBSET_CRD not in view.crds:
         return say(
             phases.MISCONFIGURED, "CreateFailed", detail=f"JobSet is not installed in the cluster ({JOBSET_CRD})"

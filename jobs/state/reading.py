@@ -11,6 +11,7 @@ Object = Mapping[str, Any]
 NOTHING: Object = {}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 MAX_QUOTED = 300
+MAX_ERROR = 1_000  # of a call of ours that failed: the server's words, and behind them what helps
 
 
 def dig(value: Any, *path: str) -> Any:

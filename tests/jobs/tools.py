@@ -29,9 +29,9 @@ def pods(stack: Stack, job: str) -> list[Json]:
     return objects(stack, "pods", f"jobset.sigs.k8s.io/jobset-name={job}")
 
 
-def submissions(stack: Stack, job_id: str) -> list[str]:
+def submissions(stack: Stack, job_id: str, namespace: str = "") -> list[str]:
     """Return the names of the TrainJobs that carry a submission's id."""
-    jobs = objects(stack, "trainjobs")
+    jobs = objects(stack, "trainjobs", namespace=namespace)
     return [j["metadata"]["name"] for j in jobs if j["metadata"].get("annotations", {}).get(SUBMISSION_ID) == job_id]
 
 
@@ -94,18 +94,36 @@ def row(stack: Stack, name: str) -> Json | None:
     return next((job for job in rows(stack, q=name) if job["name"] == name), None)
 
 
-def submit_trainjob(stack: Stack, name: str, command: list[str], who: str = "alice", **spec: Any) -> Json:
+def submit_trainjob(
+    stack: Stack, name: str, command: list[str], who: str = "alice", project: str = "", **spec: Any
+) -> Json:
     """Submit a TrainJob of the plain runtime as JSON and return the job."""
     manifest = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
-        "metadata": {"name": name, "namespace": stack.project},
+        "metadata": {"name": name, "namespace": project or stack.project},
         "spec": {"runtimeRef": {"name": "plain-command"}, "trainer": {"command": command}, **spec},
     }
     with stack.client(who) as client:
         answer = client.post("/api/v1/trainjobs", json=manifest)
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
+
+
+def wait_said(stack: Stack, job_id: str, *facts: str, seconds: float = 60) -> Json:
+    """Wait until the sentence of a job holds all of these texts and return the job."""
+    job: Json = {}
+
+    def said() -> bool:
+        nonlocal job
+        job = stack.job(job_id)
+        return all(fact in job["reason"]["sentence"] for fact in facts)
+
+    try:
+        wait_for(said, seconds, f"the job to say {' and '.join(facts)}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it is {job['phase']}: {job['reason']}") from None
+    return job
 
 
 def grace(seconds: int) -> list[Json]:

@@ -3,12 +3,17 @@
 import re
 from typing import Any
 
+from trainui.cluster.releases import step
+
 _MAY_NOT = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>\w+) (?:resource|path) "(?P<resource>[^"]*)"(?: in API group "(?P<group>[^"]*)")?'
     r'(?: in the namespace "(?P<namespace>[^"]*)")?'
 )
+# An apply that makes an object needs `create` as well; older API servers refuse it without a word where only that is missing.
+_MAY_NOT_MAKE = re.compile(r'^(?P<resource>[\w.-]+) "[^"]*" is forbidden:\s*$')
 _DENIED = re.compile(r'admission webhook "(?P<name>[^"]+)" denied the request')
 _UNREACHED = re.compile(r'failed calling webhook "(?P<name>[^"]+)"')
+_KIND = re.compile(r"^/apis/(?P<group>[^/]+)/(?P<version>[^/]+)/(?:namespaces/[^/]+/)?(?P<plural>[^/?]+)")
 _MANAGER = re.compile(r'conflict with "(?P<name>[^"]+)"')
 
 
@@ -18,6 +23,8 @@ def advice(status: int, message: str, causes: list[dict[str, Any]]) -> str:
         return "Check the token, certificate or credential plugin that the kubeconfig names: the API server does not accept it."
     if may_not := _MAY_NOT.search(message):
         return _grant(may_not)
+    if may_not_make := _MAY_NOT_MAKE.match(message):
+        return f"An administrator has to allow trainui’s account the verb create on {may_not_make['resource']}; deploy/ has the roles."
     if any(cause.get("reason") == "NamespaceTerminating" for cause in causes):
         return "The namespace is being deleted: wait until it is gone, or use another project."
     if owned := managers(causes):
@@ -28,6 +35,15 @@ def advice(status: int, message: str, causes: list[dict[str, Any]]) -> str:
     if status == 413:
         return "The object is larger than the API server takes: move large texts into a volume or a ConfigMap of their own."
     return ""
+
+
+def unserved(path: str) -> str:
+    """Return what to do when the API server does not know the kind at a path; empty for what every API server has."""
+    kind = _KIND.match(path)
+    if not kind:
+        return ""
+    lacks = f"The cluster does not serve {kind['plural']} of {kind['group']}/{kind['version']}"
+    return f"{lacks}: an administrator has to {step(kind['group'])}."
 
 
 def denier(message: str) -> str:

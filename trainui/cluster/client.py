@@ -295,9 +295,8 @@ def _parsed(data: bytes, request: Request) -> Object:
 
 
 def _refusal(response: Response, data: bytes, request: Request) -> ClusterError:
-    return from_response(
-        response.status, data, verb=request.verb, what=request.what, retry_after=response.headers.get("Retry-After")
-    )
+    asked = {"verb": request.verb, "what": request.what, "path": request.path}
+    return from_response(response.status, data, retry_after=response.headers.get("Retry-After"), **asked)
 
 
 def _broken(error: Exception, request: Request) -> Unavailable:

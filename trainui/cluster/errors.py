@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from trainui.cluster.advice import advice, denier, managers
+from trainui.cluster.advice import advice, denier, managers, unserved
 
 MESSAGE_LIMIT = 2_000
 
@@ -15,6 +15,7 @@ class ClusterError(Exception):
     message: the server's own sentence. reason: its machine word (`Invalid`, `AlreadyExists`, ...). causes: [{field, reason, message}].
     advice: one sentence, empty where nothing is known. webhook: the admission webhook that denied or did not answer. managers:
     (field, manager) of each field that somebody else manages. carried_out: whether the call may have had its effect all the same.
+    unserved_path: the path of a kind that the API server does not know.
     """
 
     retryable = False
@@ -30,6 +31,7 @@ class ClusterError(Exception):
         causes: list[dict[str, Any]] | None = None,
         retry_after: float | None = None,
         carried_out: bool = False,
+        unserved_path: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -42,11 +44,11 @@ class ClusterError(Exception):
         self.carried_out = carried_out
         self.webhook = denier(message)
         self.managers = managers(self.causes)
-        self.advice = advice(status, message, self.causes)
+        self.advice = unserved(unserved_path) or advice(status, message, self.causes)
 
     def __str__(self) -> str:
         said = f"{self.verb} {self.what}: {self.message}".strip()
-        return f"{said.rstrip('.')}. {self.advice}" if self.advice else said
+        return f"{said.rstrip('.: ')}. {self.advice}" if self.advice else said
 
 
 class NotFound(ClusterError):
@@ -107,8 +109,10 @@ _KINDS: dict[int, type[ClusterError]] = {
 _REFUSED_UNSEEN = 429  # answered before the call is looked at
 
 
-def from_response(status: int, body: bytes, *, verb: str, what: str, retry_after: str | None = None) -> ClusterError:
-    """Return the error that an HTTP answer means; the body is a Status object or plain text."""
+def from_response(
+    status: int, body: bytes, *, verb: str, what: str, retry_after: str | None = None, path: str = ""
+) -> ClusterError:
+    """Return the error that an HTTP answer means; the body is a Status object or plain text. path: where it was asked."""
     answer = _status_of(body)
     message = str(answer.get("message") or "") or body[:500].decode("utf-8", "replace").strip()
     reason = str(answer.get("reason") or "")
@@ -127,6 +131,8 @@ def from_response(status: int, body: bytes, *, verb: str, what: str, retry_after
         causes=[cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else [],
         retry_after=_seconds(retry_after) or _seconds(details.get("retryAfterSeconds")),
         carried_out=cls is Unavailable and status != _REFUSED_UNSEEN,
+        # Of an object that is not there, or its namespace, the answer tells the name.
+        unserved_path=path if cls is NotFound and not details.get("name") else "",
     )
 
 

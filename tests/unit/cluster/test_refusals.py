@@ -12,6 +12,7 @@ from trainui.cluster.errors import (
     Forbidden,
     Gone,
     Invalid,
+    NotFound,
     Unauthorized,
     Unavailable,
     from_response,
@@ -60,6 +61,15 @@ CASES: dict[str, tuple[int, str, str, list[dict[str, Any]], type[ClusterError], 
         Forbidden,
         f"{GRANT} list on nodes in the whole cluster; deploy/ has the roles.",
     ),
+    # How older API servers refuse an apply that would make an object, where only `create` is missing.
+    "a verb without a word": (
+        403,
+        "Forbidden",
+        'jobsets.jobset.x-k8s.io "a" is forbidden: ',
+        [],
+        Forbidden,
+        "An administrator has to allow trainui’s account the verb create on jobsets.jobset.x-k8s.io; deploy/ has the roles.",
+    ),
     "a quota": (403, "Forbidden", QUOTA, [], Forbidden, ""),
     "a namespace that ends": (
         403,
@@ -97,7 +107,8 @@ def test_a_refusal_says_what_and_to_which_object_and_what_helps(name: str) -> No
     assert type(error) is kind
     assert (error.status, error.reason, error.message, error.causes) == (status, reason, message, causes)
     assert error.advice == advice
-    assert str(error) == (f"create JobSet a: {message}. {advice}" if advice else f"create JobSet a: {message}")
+    said = f"create JobSet a: {message}"
+    assert str(error) == (f"{said.rstrip(': ')}. {advice}" if advice else said)
     assert error.retryable == (kind is Unavailable)
 
 
@@ -128,3 +139,38 @@ def test_a_long_page_of_a_proxy_is_cut() -> None:
     error = from_response(502, b"<html>" + b"x" * 100_000, verb="read", what="pods")
     assert isinstance(error, Unavailable)
     assert len(str(error)) < 3_000
+
+
+JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/team-a/jobsets/a"
+PAGE = b"404 page not found\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "lacks", "step"),
+    [
+        (JOBSETS, "jobsets of jobset.x-k8s.io/v1alpha2", "install JobSet: kubectl apply --server-side -f https://"),
+        ("/apis/trainer.kubeflow.org/v1alpha1/trainjobs", "trainjobs of trainer.kubeflow.org/v1alpha1", "the page of the cluster"),
+        ("/apis/scheduling.k8s.io/v1beta1/podgroups", "podgroups of scheduling.k8s.io/v1beta1", "install what serves scheduling.k8s.io"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "body", [PAGE, b'{"message": "the server could not find the requested resource", "details": {}}']
+)
+def test_a_kind_that_is_not_served_comes_with_what_installs_it(path: str, lacks: str, step: str, body: bytes) -> None:
+    error = from_response(404, body, verb="change", what="JobSet a", path=path)
+    assert type(error) is NotFound
+    assert f"does not serve {lacks}: an administrator has to" in str(error)
+    assert step in str(error)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (JOBSETS, {"message": 'jobsets.jobset.x-k8s.io "a" not found', "details": {"name": "a", "kind": "jobsets"}}),
+        (JOBSETS, {"message": 'namespaces "team-a" not found', "details": {"name": "team-a", "kind": "namespaces"}}),
+        ("/api/v1/namespaces/team-a/pods", {"message": "the server could not find the requested resource"}),
+    ],
+)
+def test_an_object_that_is_not_there_is_no_kind_that_is_not_served(path: str, body: dict[str, Any]) -> None:
+    error = from_response(404, orjson.dumps(body), verb="read", what="x", path=path)
+    assert (type(error), error.advice) == (NotFound, "")

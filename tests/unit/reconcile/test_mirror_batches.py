@@ -161,6 +161,19 @@ def test_owners_are_written_before_what_they_own(job: TrainJob) -> None:
     assert result.pods == {job.pk}
 
 
+@pytest.mark.parametrize(
+    ("source", "due"), [({"component": "kubelet"}, True), ({"component": "trainui"}, False), (None, True)]
+)
+def test_what_we_said_ourselves_is_kept_and_is_no_reason_to_look_again(
+    job: TrainJob, source: Json | None, due: bool
+) -> None:
+    said = event("said", UID) | {"source": source}
+    result = MirrorWriter().write([(kinds.EVENT, "ADDED", [said])])
+    assert JobEvent.objects.get().job == job
+    assert result.events == {job.pk}
+    assert result.due == ({job.pk} if due else set())
+
+
 STORIES = {
     "another of that name": [("ADDED", "a", 2, "u2")],
     "gone and made anew": [("DELETED", "a", 1, "u1"), ("ADDED", "a", 3, "u2")],

@@ -31,6 +31,15 @@ WITH_INITIALIZER = [expected("node", 2), expected("model-initializer", 1, "model
 IN_GANG = record(gang=gang())
 QUOTA = 'Error creating: pods "x" is forbidden: exceeded quota: q, requested: cpu=8, used: cpu=4, limited: cpu=8'
 
+CREATION_FAILED = event("TrainJobResourcesCreationFailed", "what it was before", "TrainJob", "train")
+# What helps stands behind the server's words, however long these are.
+REFUSED = f"change JobSet train: {'no ' * 200}. An administrator has to allow the verb"
+NOT_TAKEN = {
+    "attempts": 3,
+    "answered": True,
+    "text": "create TrainJob super-resolution: the namespace is being deleted",
+}
+
 JOBS_STATUS = {"status": {"jobsStatus": [{"name": "model-initializer", "succeeded": 1}]}}
 EVICTED = pod(0, job="model-initializer", phase="Failed", reason="Evicted", message="low on disk")
 
@@ -324,6 +333,20 @@ TABLE: list[tuple[str, dict[str, Any], str, str, list[str]]] = [
         "Running",
         "AllReady",
         [],
+    ),
+    (
+        "the API server said no, in words that sound like silence",
+        {"record": record(uid=None, accepted_at=NOW, push_error=NOT_TAKEN), "trainjob": None, "jobset": None},
+        "Creating",
+        "AwaitingCluster",
+        ["has not taken it yet (3 tries", "is being deleted"],
+    ),
+    (
+        "another trouble than the one that was told before",
+        {"record": record(apply_error={"attempts": 2, "text": REFUSED}), "jobset": None, "events": [CREATION_FAILED]},
+        "Misconfigured",
+        "CreateFailed",
+        ["An administrator has to allow the verb (2 tries)"],
     ),
     ("nothing is known of its pods", {"record": {"uid": "uid-1"}}, "Creating", "CreatingPods", ["not known"]),
 ]
