@@ -93,7 +93,7 @@ def _record(this: "Pass") -> Object:
     job = this.job
     expected = this.detail.get("expected") or job.detail.expected
     error = this.detail.get("push_error") or {}
-    repeated = error.get("attempts", 0) > 1  # the first may be gone in a moment
+    lasts = error.get("answered") or error.get("attempts", 0) > 1  # silence may be over in a moment
     return {
         "uid": job.uid,
         "name": job.name,
@@ -104,7 +104,7 @@ def _record(this: "Pass") -> Object:
         "runtime_exists": job.detail.runtime is not None or not this.trouble,
         "accepted_at": _text(job.created_at),
         "push_error": error if job.uid is None else None,
-        "apply_error": error if job.uid is not None and repeated else None,
+        "apply_error": error if job.uid is not None and lasts else None,
         "refused": _refused(this),
         "scheduled_at": _text(job.scheduled_at),
         "started_at": _text(job.started_at),

@@ -318,7 +318,7 @@ def _terminal(trainjob: Object) -> bool:
 def _postpone(this: Pass, error: ClusterError) -> None:
     """Note a failed call for the user and come back later."""
     log.warning("job %s: %s", this.job, error)
-    attempts = _note(this, str(error), answered=400 <= error.status <= 500)  # others are of proxies
+    attempts = _note(this, str(error), answered=error.refused)
     pause = timedelta(seconds=error.retry_after) if error.retry_after else _pause(attempts)
     this.look_again(this.now + pause)
 

@@ -46,6 +46,11 @@ class ClusterError(Exception):
         self.managers = managers(self.causes)
         self.advice = unserved(unserved_path) or advice(status, message, self.causes)
 
+    @property
+    def refused(self) -> bool:
+        """Whether somebody said no, or a webhook that must agree said nothing; else a next try may just go through."""
+        return bool(self.webhook) or (400 <= self.status < 500 and not self.retryable)
+
     def __str__(self) -> str:
         said = f"{self.verb} {self.what}: {self.message}".strip()
         return f"{said.rstrip('.: ')}. {self.advice}" if self.advice else said

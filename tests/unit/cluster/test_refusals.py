@@ -110,6 +110,7 @@ def test_a_refusal_says_what_and_to_which_object_and_what_helps(name: str) -> No
     said = f"create JobSet a: {message}"
     assert str(error) == (f"{said.rstrip(': ')}. {advice}" if advice else said)
     assert error.retryable == (kind is Unavailable)
+    assert error.refused == (kind is not Unavailable or message == HANGS)
 
 
 @pytest.mark.parametrize(
