@@ -208,6 +208,7 @@ def test_a_namespace_that_ends_takes_no_job_and_keeps_none(rig: Rig, stack: Stac
         waits = wait_said(stack, job["id"], f"in namespace {project} because it is being terminated")
         assert state(waits) == ("Creating", "AwaitingCluster")
         assert "The namespace is being deleted: wait until it is gone, or use another project" in sentence(waits)
+        wait_said(stack, withdrawn["id"], "is being terminated")
         act(stack, withdrawn["id"], "cancel")
         cancelled = stack.wait(withdrawn["id"])
         assert (cancelled["phase"], "nothing was created" in sentence(cancelled)) == ("Cancelled", True)
