@@ -21,7 +21,7 @@ from trainui.cluster.claim import Claim, Taken
 from trainui.cluster.client import Cluster
 from trainui.cluster.permissions import LEASE_NAME, LEASE_NAMESPACE, NEEDS, SERVICE
 
-pytestmark = pytest.mark.xdist_group("rig")
+pytestmark = pytest.mark.xdist_group("own-rig")
 MANIFESTS = sorted(path.name for path in DEPLOY.glob("*.yaml") if path.name != "kustomization.yaml")
 OBJECTS = [obj for name in MANIFESTS for obj in yaml.safe_load_all((DEPLOY / name).read_text())]
 PODS = {obj["metadata"]["name"]: obj["spec"]["template"] for obj in OBJECTS if obj["kind"] == "Deployment"}

@@ -12,7 +12,7 @@ from tests.rig.manifests import life
 from tests.rig.rig import Rig
 from tests.stack import Json
 
-pytestmark = pytest.mark.xdist_group("rig")
+pytestmark = pytest.mark.xdist_group("own-rig")
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "jobsets.jobset.x-k8s.io")
 
 
