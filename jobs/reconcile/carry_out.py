@@ -70,7 +70,7 @@ def _apply(cluster: Cluster, obj: Object, now: datetime, done: Done) -> None:
         kept = _cannot_change(cluster, obj, live)
         if kept:
             done.applied[key_of(obj)] = entry(obj, live, now) | {"seen": True}
-            done.kept = f"{error.message} {kept}"
+            done.kept = f"{kept} {error.message}"  # ours first: JobSet's webhook repeats the whole field, more than an event holds
         else:
             done.again = True
 
@@ -92,9 +92,9 @@ def _cannot_change(cluster: Cluster, obj: Object, live: Object) -> str:
         cluster.merge_patch(kind, metadata["namespace"], metadata["name"], {"spec": {"suspend": wanted}})
         return ""
     return (
-        "It stays as it is, because its volumes would go with it."
+        "The JobSet stays as it is, because its volumes would go with it."
         if held
-        else "The change waits until it is suspended."
+        else "The change of the JobSet waits until it is suspended."
     )
 
 

@@ -163,7 +163,7 @@ def test_a_running_jobset_keeps_its_form(world: World) -> None:
     world.bring(jobset(world.namespace))
     before = world.get(kinds.JOB_SET, "job")
     done = world.bring(jobset(world.namespace, nodes=2))
-    assert "waits until it is suspended" in done.kept
+    assert done.kept.startswith("The change of the JobSet waits until it is suspended.")
     assert not done.again
     assert world.get(kinds.JOB_SET, "job") == before
     assert done.applied[key_of(jobset())]["seen"] is True  # nothing is tried again until it changes once more
@@ -209,7 +209,7 @@ def test_a_jobset_whose_volumes_would_go_with_it_stays(world: World, retention: 
     live = world.get(kinds.JOB_SET, "job")
     assert live is not None
     assert ("deletionTimestamp" in live["metadata"]) is not stays
-    assert ("its volumes would go with it" in done.kept) is stays
+    assert done.kept.startswith("The JobSet stays as it is, because its volumes would go with it.") is stays
     if stays:
         assert world.bring(jobset(world.namespace, nodes=2, volumeClaimPolicies=claims)).again
         resumed = world.get(kinds.JOB_SET, "job")
