@@ -10,7 +10,7 @@ import pytest
 from tests.jobs.job_env import make_job_env
 from tests.postgres import Server
 from tests.rig.fixtures import own_rig, pytest_sessionfinish, rig, rig_namespace
-from tests.rig.instance import instance_on
+from tests.rig.instance import USER, instance_on
 from tests.rig.rig import Rig
 from tests.stack import Stack, running
 
@@ -69,6 +69,7 @@ def _stack_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack
 def _stack_on_kubernetes(tmp_path_factory: pytest.TempPathFactory, rig: Rig) -> Iterator[Stack]:
     with instance_on(rig, tmp_path_factory.mktemp("stack-on-kubernetes") / "data") as started:
         yield started
+    assert rig.refusals(USER) == [], "deploy/rbac.yaml does not give what trainui asks for"
 
 
 @pytest.fixture(scope="session")

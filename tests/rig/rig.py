@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from tests.rig.programs import RigError
 REPO = Path(__file__).resolve().parents[2]
 START_SECONDS = 4 * 3600.0  # with all programs to be built on a slow computer
 STOP_SECONDS = 90.0
+REFUSED = (401, 403)
 
 
 def obstacle() -> str:
@@ -51,6 +53,10 @@ class Call:
     resource: str  # with its subresource, as in pods/log
     namespace: str
     code: int
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        return f"{self.verb} {what}{f' in {self.namespace}' if self.namespace else ''}: {self.code}"
 
     @classmethod
     def of(cls, event: dict[str, Any]) -> "Call":
@@ -126,6 +132,11 @@ class Rig:
             if event["user"]["username"] == user and "objectRef" in event:
                 found.append(Call.of(event))
         return found
+
+    def refusals(self, user: str) -> list[str]:
+        """Say which calls of a user of deploy/ the API server refused: `2 × create pods in team-a: 403`."""
+        refused = Counter(call for call in self.calls(user) if call.code in REFUSED)
+        return [f"{times} × {call}" for call, times in refused.items()]
 
     def add_machines(self, count: int, prefix: str, **shape: Any) -> list[str]:
         """Make fake machines PREFIX-0 ... with 8 GPUs each (`gpus`, `labels`, `taints`, `cpu`, `memory`) and return their names."""

@@ -174,6 +174,7 @@ def test_users_may_do_what_they_were_given(rig: Rig, rig_namespace: str) -> None
     assert rig.api("trainui").request("GET", jobsets)["items"] == []
     seen = Call("list", "jobset.x-k8s.io", "jobsets", rig_namespace, 200)
     wait_until(lambda: seen in rig.calls("trainui"), "the audit log to tell of it")
+    assert f"1 × create pods in {rig_namespace}: 403" in rig.refusals("trainui")
     with pytest.raises(Refused, match='"stranger" cannot list resource "jobsets"'):
         rig.api("stranger").request("GET", jobsets)
 
