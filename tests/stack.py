@@ -49,6 +49,7 @@ class Stack:
     """
 
     project = "team-a"
+    kubernetes = False  # whether its cluster is a real one (tests/rig)
     pod_log_bytes = 8 << 20  # small, so that endless output reaches the bound soon
 
     def __init__(self, data: Path, job_env: Path | None = None, machines: str = "", **environment: str) -> None:

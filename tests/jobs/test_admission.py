@@ -9,12 +9,11 @@ import httpx
 import pytest
 import yaml
 
-from tests.jobs.tools import act, objects, pods
+from tests.jobs.tools import FOREVER, act, objects, pods
 from tests.stack import Json, Stack, kubectl_path, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack2")
 
-FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 SUBMIT = """
 from jobs import services
 from trainui.accounts.models import Project, User

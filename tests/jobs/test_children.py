@@ -4,12 +4,10 @@ import json
 
 import pytest
 
-from tests.jobs.tools import act, objects, pods, uids
+from tests.jobs.tools import FOREVER, act, objects, pods, uids
 from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack2")
-
-FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 
 
 def named(stack: Stack, kind: str, name: str) -> Json | None:

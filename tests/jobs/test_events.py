@@ -13,7 +13,8 @@ import pytest
 
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack2")
+pytestmark = pytest.mark.each_cluster("stack2")
+WEB = "about web and its stream: no cluster is asked"
 
 SCRIPT = 'echo "step 1 loss=0.5"; echo "step 2 loss=0.25"; echo done'
 
@@ -116,7 +117,7 @@ def test_members_hear_of_a_job_and_strangers_do_not(stack: Stack, listen: Open) 
 
 
 def test_lines_and_metrics_reach_those_who_name_the_job(stack: Stack, listen: Open) -> None:
-    script = f"{SCRIPT}; while true; do sleep 0.1; echo more; done"
+    script = f'trap "exit 143" TERM; {SCRIPT}; while true; do sleep 0.1; echo more; done'
     job = stack.submit(script, name="talking")
     stack.wait(job["id"], "Running")
     listener = listen("bob", topics=job["id"])
@@ -127,6 +128,7 @@ def test_lines_and_metrics_reach_those_who_name_the_job(stack: Stack, listen: Op
     listener.await_event("job-changed", job["id"])
 
 
+@pytest.mark.only_local(WEB)
 def test_who_comes_back_hears_what_was_missed(stack: Stack, listen: Open) -> None:
     first = listen("alice", topics="*")
     finished(stack, "before-the-gap")
@@ -142,6 +144,7 @@ def test_who_comes_back_hears_what_was_missed(stack: Stack, listen: Open) -> Non
     too_old.await_event("reset")
 
 
+@pytest.mark.only_local(WEB)
 def test_nobody_listens_without_signing_in(stack: Stack) -> None:
     for headers in ({}, {"Authorization": "Bearer tui_" + "0" * 64}, {"Cookie": "sessionid=guessed"}):
         assert httpx.get(f"{stack.url}/events", headers=headers).status_code == 401
@@ -149,6 +152,7 @@ def test_nobody_listens_without_signing_in(stack: Stack) -> None:
         assert client.post("/events").status_code == 405
 
 
+@pytest.mark.only_local(WEB)
 def test_web_ends_although_streams_are_open(stack: Stack, listen: Open) -> None:
     open_ones = [listen(who, topics="*") for who in ("alice", "bob", "charlie")]
     (web,) = stack.pids("uvicorn")

@@ -10,7 +10,8 @@ import pytest
 from tests.jobs.tools import rows
 from tests.stack import Stack
 
-pytestmark = pytest.mark.xdist_group("stack2")
+pytestmark = pytest.mark.each_cluster("stack2")
+WEB = "web alone answers: no cluster is asked"
 
 MEGABYTE = 1 << 20
 
@@ -21,6 +22,7 @@ def pieces(data: bytes, size: int = 7) -> Iterator[bytes]:
         yield data[at : at + size]
 
 
+@pytest.mark.only_local(WEB)
 def test_a_body_in_pieces(stack: Stack) -> None:
     body = {
         "project": stack.project,
@@ -36,6 +38,7 @@ def test_a_body_in_pieces(stack: Stack) -> None:
     assert stack.wait(answer.json()["id"])["phase"] == "Succeeded"
 
 
+@pytest.mark.only_local(WEB)
 @pytest.mark.parametrize("length", [True, False])
 def test_ten_megabytes_are_too_much(stack: Stack, length: bool) -> None:
     before, body = len(rows(stack)), b"x" * (10 * MEGABYTE)
@@ -49,7 +52,7 @@ def test_ten_megabytes_are_too_much(stack: Stack, length: bool) -> None:
 
 def test_a_large_file_goes_in_and_out(stack: Stack) -> None:
     script = """
-python - <<'PROGRAM'
+python3 - <<'PROGRAM'
 import hashlib, trainui_report
 content = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(400_000))
 open("large.bin", "wb").write(content)
@@ -74,6 +77,7 @@ PROGRAM
         assert client.get("/livez").status_code == 200
 
 
+@pytest.mark.only_local(WEB)
 def test_health_needs_no_sign_in_and_everything_else_does(stack: Stack) -> None:
     assert httpx.get(f"{stack.url}/livez").text == "ok\n"
     assert httpx.get(f"{stack.url}/readyz").json() == {"database": "ok"}
@@ -82,6 +86,7 @@ def test_health_needs_no_sign_in_and_everything_else_does(stack: Stack) -> None:
     assert httpx.get(f"{stack.url}/api/v1/trainjobs").status_code == 401
 
 
+@pytest.mark.only_local(WEB)
 def test_a_page_lets_no_foreign_script_in(stack: Stack) -> None:
     policy = httpx.get(f"{stack.url}/sign-in").headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy

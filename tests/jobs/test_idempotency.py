@@ -12,8 +12,9 @@ import pytest
 from tests.jobs.tools import row, rows, submissions
 from tests.stack import Stack, wait_for
 
-pytestmark = [pytest.mark.xdist_group("stack"), pytest.mark.each_database]
+pytestmark = [pytest.mark.each_cluster("stack"), pytest.mark.each_database]
 TIMES = 20
+DATABASE = "the database alone decides: no cluster is asked"
 
 
 def body(stack: Stack, name: str, script: str = "true") -> dict[str, Any]:
@@ -60,6 +61,7 @@ def test_the_same_post_twenty_times_at_once_is_one_job(stack: Stack) -> None:
     assert first.headers["Location"] == f"/api/v1/trainjobs/{one_job(stack, 'once', answers)}"
 
 
+@pytest.mark.only_local("web dies, which asks no cluster for a submission")
 def test_web_killed_amid_twenty_posts_still_leaves_one_job(stack: Stack) -> None:
     (web,) = stack.pids("uvicorn")
     with ThreadPoolExecutor(TIMES) as pool:
@@ -75,6 +77,7 @@ def test_web_killed_amid_twenty_posts_still_leaves_one_job(stack: Stack) -> None
     one_job(stack, "survivor", [again])
 
 
+@pytest.mark.only_local(DATABASE)
 def test_a_key_stands_for_its_content(stack: Stack) -> None:
     job = post(stack, "mine", "key-mine").json()
     other = post(stack, "mine", "key-mine", script="false")
@@ -87,6 +90,7 @@ def test_a_key_stands_for_its_content(stack: Stack) -> None:
     assert [r["id"] for r in rows(stack, q="mine")] == [job["id"]]
 
 
+@pytest.mark.only_local(DATABASE)
 def test_two_people_may_use_the_same_key(stack: Stack) -> None:
     first, second = post(stack, "alices", "shared-key"), post(stack, "carols", "shared-key", who="carol")
     assert (first.status_code, second.status_code) == (201, 201)
@@ -94,6 +98,7 @@ def test_two_people_may_use_the_same_key(stack: Stack) -> None:
     assert post(stack, "carols", "shared-key", who="carol").json()["id"] == second.json()["id"]
 
 
+@pytest.mark.only_local(DATABASE)
 def test_a_viewer_and_a_stranger_submit_nothing(stack: Stack) -> None:
     assert post(stack, "viewers", "key-bob", who="bob").status_code == 403
     stranger = post(stack, "strangers", "key-charlie", who="charlie")

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.jobs.tools import Follower, act, objects, pods, row, rows, submissions
+from tests.jobs.tools import FOREVER, Follower, act, objects, pods, row, rows, submissions
 from tests.stack import Json, Stack, wait_for
 
 pytestmark = pytest.mark.each_cluster("stack")
 
-FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 TRAINJOB = """
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -1,4 +1,8 @@
-"""Recorded lives of TrainJobs (conformance/lifecycle.json) where a user of trainui does by REST what somebody did with kubectl."""
+"""Recorded lives of TrainJobs (conformance/lifecycle.json) where a user of trainui does by REST what somebody did with kubectl.
+
+The lives were recorded on a real Kubernetes. They are played on the local cluster alone: the status of pods is written by hand, which on a
+real machine only its kubelet may do.
+"""
 
 from collections.abc import Iterator
 

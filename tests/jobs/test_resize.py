@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from tests.jobs.tools import act, objects, pods, uids
+from tests.jobs.tools import FOREVER, act, objects, pods, uids
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("stack2")
+pytestmark = pytest.mark.each_cluster("stack2")
 
-FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'  # a container's first process ignores what it does not trap
 NUM_NODES = "trainui.dev/num-nodes"
 
 
@@ -33,7 +32,7 @@ def suspended(stack: Stack, job: Json) -> None:
 
 
 def test_a_suspended_job_starts_again_with_more_nodes(stack: Stack) -> None:
-    job = stack.submit(FOREVER, name="grows", nodes=1)
+    job = stack.submit(FOREVER, name="grows", nodes=1, cpu="100m")
     stack.wait(job["id"], "Running")
     suspended(stack, job)
     annotate(stack, "grows", 3)
@@ -47,7 +46,7 @@ def test_a_suspended_job_starts_again_with_more_nodes(stack: Stack) -> None:
 
 
 def test_a_running_job_keeps_its_nodes_until_it_stands_still(stack: Stack) -> None:
-    job = stack.submit(FOREVER, name="shrinks", nodes=2)
+    job = stack.submit(FOREVER, name="shrinks", nodes=2, cpu="100m")
     stack.wait(job["id"], "Running")
     before, made = uids(pods(stack, "shrinks")), jobset(stack, "shrinks")["metadata"]["uid"]
     annotate(stack, "shrinks", 1)

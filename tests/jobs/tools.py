@@ -12,10 +12,13 @@ from typing import Any
 
 import psutil
 
+from runtimes.spec.quantities import parse
 from tests.stack import Json, Stack, kubectl_path, wait_for
 
 POD_TAG = "TRAINUI_POD_UID"  # the node agent's mark in the environment of everything a pod starts
 SUBMISSION_ID = "trainui.dev/submission-id"
+# A container's first process ignores the signals that it does not trap.
+FOREVER = 'trap "exit 143" TERM; echo begun; while true; do sleep 0.2; done'
 
 
 def objects(stack: Stack, kind: str, selector: str = "", namespace: str = "") -> list[Json]:
@@ -124,6 +127,14 @@ def wait_said(stack: Stack, job_id: str, *facts: str, seconds: float = 60) -> Js
     except AssertionError as error:
         raise AssertionError(f"{error}; it is {job['phase']}: {job['reason']}") from None
     return job
+
+
+def share(stack: Stack, slots: int) -> str:
+    """Return how many CPUs a pod asks for when so many pods fill the machines of an instance."""
+    selector = ["-l", "trainui.dev/machine=real"] if stack.kubernetes else []
+    machines = json.loads(stack.kubectl("get", "nodes", "-o", "json", *selector))["items"]
+    cpus = sum(parse(machine["status"]["allocatable"]["cpu"]) for machine in machines)
+    return f"{int(cpus * 1000 / slots)}m"
 
 
 def grace(seconds: int) -> list[Json]:

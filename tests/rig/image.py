@@ -35,7 +35,9 @@ STANDS_IN_FOR = (
     "library/python:3.11-slim",
     "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime",
 )
-TORCHRUN = Path(__file__).resolve().parents[1] / "jobs" / "standins" / "torchrun"
+_REPO = Path(__file__).resolve().parents[2]
+TORCHRUN = _REPO / "tests" / "jobs" / "standins" / "torchrun"
+REPORT = _REPO / "docker" / "trainer" / "src" / "trainui_report.py"
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _RECIPE = 1
 
@@ -138,16 +140,14 @@ def _sources() -> list[str]:
 
 
 def small_layer() -> bytes:
-    """Return the tar of what Debian lacks: `python` by that name, and the stand-in for torchrun."""
+    """Return the tar of what Debian lacks: `python` by that name, trainui_report as our own image has it, and the stand-in for torchrun."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         link = tarfile.TarInfo("usr/local/bin/python")
         link.type, link.linkname, link.mode = tarfile.SYMTYPE, "/usr/bin/python3", 0o777
         tar.addfile(link)
-        script = b"#!/usr/bin/python3\n" + TORCHRUN.read_bytes()
-        program = tarfile.TarInfo("usr/local/bin/torchrun")
-        program.size, program.mode = len(script), 0o755
-        tar.addfile(program, io.BytesIO(script))
+        _add(tar, "usr/lib/python3/dist-packages/trainui_report.py", REPORT.read_bytes())
+        _add(tar, "usr/local/bin/torchrun", b"#!/usr/bin/python3\n" + TORCHRUN.read_bytes(), mode=0o755)
     return buffer.getvalue()
 
 
@@ -183,7 +183,7 @@ def _architecture() -> str:
     return subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
     info = tarfile.TarInfo(name)
-    info.size = len(content)
+    info.size, info.mode = len(content), mode
     tar.addfile(info, io.BytesIO(content))

@@ -29,6 +29,8 @@ print(json.dumps(configurations({url!r}, {authority!r})))
 class ClusterStack(Stack):
     """An instance whose cluster is a real Kubernetes. kubectl acts as the administrator there."""
 
+    kubernetes = True
+
     def __init__(self, rig: Rig, data: Path, **environment: str) -> None:
         settings = {
             "TRAINUI_KUBECONFIG": str(rig.kubeconfig(USER)),
