@@ -20,7 +20,7 @@ def test_a_job_that_waits_knows_its_place_and_starts_when_there_is_room(stack: S
     third = stack.submit("echo third", name="queue-third", nodes=slots // 4, cpu=cpu)
     stack.wait(third["id"], "Waiting")
     ahead, behind = (stack.job(job["id"])["place"] for job in (second, third))
-    if not stack.kubernetes:  # whose scheduler shows no queue: ours is a guess, and jobs of other tests stand in it
+    if not stack.kubernetes:  # there, jobs that other tests left may wait before these
         assert (ahead["position"], ahead["jobs_ahead"], ahead["pods_ahead"]) == (1, 0, 0)
     assert [behind[key] - ahead[key] for key in ("position", "jobs_ahead", "pods_ahead")] == [1, 1, slots // 2]
     assert (ahead["approximate"], behind["approximate"]) == (stack.kubernetes, stack.kubernetes)
