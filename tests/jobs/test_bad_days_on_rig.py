@@ -30,9 +30,10 @@ for name in {names!r}:
 
 
 @pytest.fixture(scope="module")
-def projects(stack: Stack) -> list[str]:
+def projects(rig: Rig, stack: Stack) -> list[str]:
     """Projects of alice that no test has used yet: their namespaces have bad days."""
     names = [f"bad-day-{os.urandom(3).hex()}" for _ in range(_PROJECTS_NEEDED)]
+    rig.provoked.update(names)
     stack.shell(_PROJECTS.format(names=names))
     return names
 
