@@ -42,8 +42,8 @@ def workloads_of(cluster: Cluster, trainjob: Object) -> list[Object] | None:
 
 def hold(cluster: Cluster, workload: Object, held: bool) -> Object:
     """Take a job out of its queue and off its machines, or let it queue again; return the Workload. Raises ClusterError."""
-    spec, metadata = workload.get("spec") or {}, workload["metadata"]
-    if (spec.get("active") is False) == held:
+    metadata = workload["metadata"]
+    if is_held(workload) == held:
         return workload
     patch = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "spec": {"active": not held}}
     return cluster.merge_patch(WORKLOAD, metadata["namespace"], metadata["name"], patch)
@@ -70,23 +70,30 @@ def place_of(cluster: Cluster, trainjob: Object, workloads: list[Object]) -> Obj
     return None
 
 
+def is_held(workload: Object) -> bool:
+    """Return whether somebody has taken a Workload out of its queue."""
+    return (workload.get("spec") or {}).get("active") is False
+
+
 def waits(workload: Object) -> bool:
     """Return whether a Workload waits for its quota."""
     conditions = _conditions(workload)
-    active = (workload.get("spec") or {}).get("active") is not False
-    return active and conditions.get("QuotaReserved") != "True" and conditions.get("Finished") != "True"
+    return not is_held(workload) and conditions.get("QuotaReserved") != "True" and not _over(workload)
 
 
 def settled(workloads: list[Object]) -> bool:
-    """Return whether nothing is expected of Kueue soon: the job runs, is held, or is over."""
-    return bool(workloads) and not any(waits(workload) or _half_way(workload) for workload in workloads)
+    """Return whether nothing is expected of Kueue that the TrainJob would not show: the job runs, or is over. One that is held may be let go."""
+    return bool(workloads) and all(_runs(workload) or _over(workload) for workload in workloads)
 
 
-def _half_way(workload: Object) -> bool:
-    """Whether quota is reserved and admission checks are still open."""
+def _runs(workload: Object) -> bool:
+    """Whether it is admitted, and not being taken out again."""
     conditions = _conditions(workload)
-    reserved = conditions.get("QuotaReserved") == "True" and conditions.get("Admitted") != "True"
-    return reserved and conditions.get("Finished") != "True"
+    return not is_held(workload) and conditions.get("Admitted") == "True" and conditions.get("Evicted") != "True"
+
+
+def _over(workload: Object) -> bool:
+    return _conditions(workload).get("Finished") == "True"
 
 
 def _conditions(workload: Object) -> dict[str, str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 SOONEST, LATEST = timedelta(seconds=kueue.LOOK_SECONDS), timedelta(seconds=30)
+MOMENT = timedelta(seconds=1)  # in which Kueue makes a Workload, or judges one that changed: the TrainJob does not show it
 
 
 def read_workloads(this: "Pass") -> None:
@@ -25,13 +26,18 @@ def read_workloads(this: "Pass") -> None:
     this.workloads = kueue.workloads_of(this.cluster, this.trainjob)
     if this.workloads is not None and not this.job.finished and not kueue.settled(this.workloads):
         waited = (this.now - (this.job.since or this.job.created_at)) / 4
-        this.look_again(this.now + min(LATEST, max(SOONEST, waited)))
+        this.look_again(this.now + min(LATEST, max(SOONEST if this.workloads else MOMENT, waited)))
+
+
+def is_held(this: "Pass") -> bool:
+    """Return whether somebody holds the job through its Workload, which Kueue may not have carried out yet."""
+    return any(kueue.is_held(workload) for workload in this.workloads or [])
 
 
 def hold(this: "Pass", held: bool) -> bool:
     """Hold a job that Kueue manages, or let it queue again; False while its Workload is not there yet. Raises ClusterError."""
+    this.look_again(this.now + MOMENT)
     if not this.workloads:
-        this.look_again(this.now + timedelta(seconds=1))
         return False
     assert this.cluster is not None
     cluster = this.cluster

@@ -190,7 +190,8 @@ def _apply_suspend(this: Pass) -> None:
     assert this.trainjob is not None
     wanted, here = this.job.desired_suspend, TrainJob.objects.filter(pk=this.job.pk, lease_token=this.token)
     if wanted is None:
-        if this.job.suspended_by_id and this.job.phase == phases.RUNNING:  # resumed from outside
+        resumed = this.job.phase == phases.RUNNING and not queueing.is_held(this)  # from outside
+        if this.job.suspended_by_id and resumed:
             here.filter(desired_suspend=None).update(suspended_by=None)
         return
     if this.workloads is not None and not this.job.finished:

@@ -6,7 +6,7 @@ from jobs.state import phases
 from jobs.state.codes import say
 from jobs.state.explain import Explanation, explain
 from jobs.state.model import Verdict
-from jobs.state.reading import Object, condition, dig, holds, moment, number, objects, quote, text
+from jobs.state.reading import Object, condition, dig, holds, mapping, moment, number, objects, quote, text
 from jobs.state.times import words
 from jobs.state.view import View, is_true
 from jobs.state.wording import after, capital, listed
@@ -32,7 +32,9 @@ def queue_name(view: View) -> str:
 
 
 def preempted(view: View) -> Verdict | None:
-    """Return Preempted if Kueue has taken the job out for another one and not admitted it again."""
+    """Return Preempted if Kueue has taken the job out for another one and not admitted it again; not for one that is held since."""
+    if _held(view):
+        return None
     evicted, preempted_by = condition(view.workload, "Evicted"), condition(view.workload, "Preempted")
     taken = holds(evicted) and evicted.get("reason") == "Preempted"
     if not taken and not holds(preempted_by):
@@ -50,7 +52,7 @@ def verdict(view: View) -> Verdict:
     reason = text(evicted, "reason") if holds(evicted) else ""
     since = moment(evicted, "lastTransitionTime")
     queue = queue_name(view)
-    if dig(work, "spec", "active") is False or reason.startswith("Deactivated"):
+    if _held(view):
         return _inactive(view, text(evicted, "message") if reason.startswith("Deactivated") else "", since)
     if is_true(work, "QuotaReserved"):
         return _reserved(view)
@@ -75,6 +77,11 @@ def verdict(view: View) -> Verdict:
         why = explain("workload Evicted=True", reason, text(evicted, "message"))
         return say(phases.QUEUED, "QueueStopped", queue=queue, detail=why.clause, since=since)
     return _waiting(view)
+
+
+def _held(view: View) -> bool:
+    """Whether the job is out of its queue until somebody says so. Its eviction does not tell: it stands until the next admission."""
+    return dig(view.workload, "spec", "active") is False
 
 
 def _inactive(view: View, message: str, since: datetime | None) -> Verdict:
@@ -107,11 +114,14 @@ def _waiting(view: View) -> Verdict:
     work = view.workload
     reserved = condition(work, "QuotaReserved")
     queue, since = queue_name(view), moment(reserved, "lastTransitionTime")
-    why = explain("workload QuotaReserved=False", text(reserved, "reason"), text(reserved, "message"), {})
+    asked = {text(item, "name"): mapping(item, "resources") for item in objects(work, "status", "resourceRequests")}
+    context = {"requests": asked}
+    why = explain("workload QuotaReserved=False", text(reserved, "reason"), text(reserved, "message"), context)
     phase, code = _WAITS.get(why.code, (phases.QUEUED, "PendingEvaluation"))
     if code == "PendingEvaluation":
         since = since or moment(work, "metadata", "creationTimestamp")
-        return say(phase, code, queue=queue, detail=after(_unknown(why)), since=since)
+        stale = why.code == "WorkloadDeactivated"  # told of the hold that is over
+        return say(phase, code, queue=queue, detail="" if stale else after(_unknown(why)), since=since)
     named = why.queue if phase == phases.MISCONFIGURED and why.queue else queue
     return say(phase, code, queue=named, detail=why.clause, namespace=view.namespace, since=since)
 

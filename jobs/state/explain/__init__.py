@@ -27,7 +27,7 @@ def explain(source: str, reason: str, message: str, context: Mapping[str, Any] |
 
     source: what said it, such as `pod PodScheduled=False`, `volcano PodGroup event`, `workload QuotaReserved=False`.
     reason, message: as the condition or event has them.
-    context: what the message leaves out where it is known: queue, gates, min_count, pods_created.
+    context: what the message leaves out where it is known: queue, gates, min_count, pods_created, requests (by pod set of Kueue).
     """
     known = context if isinstance(context, Mapping) else NOTHING
     text = message.removeprefix(_COMBINED)

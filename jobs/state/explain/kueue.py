@@ -1,10 +1,11 @@
 """Messages of Kueue on its Workloads. Release 0.17 knows only the reasons Pending and Inadmissible: the text must be parsed."""
 
 import re
+from dataclasses import replace
 
 from jobs.state.explain import amounts
 from jobs.state.explain.model import Explanation, Reason
-from jobs.state.reading import Object, quote, text
+from jobs.state.reading import Object, mapping, quote, text
 
 _POD_SET = re.compile(r"couldn't assign flavors to pod set (?P<name>[^:]+): ")
 _UNUSED = re.compile(
@@ -74,7 +75,7 @@ def _evicted(source: str, reason: str, message: str, context: Object) -> Explana
 
 
 def _quota(source: str, reason: str, message: str, context: Object) -> Explanation | None:
-    reasons = _reasons(message)
+    reasons = _reasons(message, mapping(context, "requests"))
     if not reasons:
         return None
     lead = _lead(reasons)
@@ -100,16 +101,27 @@ def _quota(source: str, reason: str, message: str, context: Object) -> Explanati
     )
 
 
-def _reasons(message: str) -> list[Reason]:
-    """All parts in their order, each with its pod set."""
+def _reasons(message: str, asked: Object) -> list[Reason]:
+    """All parts in their order, each with its pod set. asked: what each pod set asks for in all, where it is known."""
     heads = [(match.start(), match.end(), match["name"]) for match in _POD_SET.finditer(message)]
     spans = [
         (end, heads[n + 1][0] if n + 1 < len(heads) else len(message), name) for n, (_, end, name) in enumerate(heads)
     ]
     found: list[Reason] = []
     for start, end, name in spans or [(0, len(message), "")]:
-        found += _parts(message[start:end], name if len(spans) > 1 else None)
+        parts = _parts(message[start:end], name if len(spans) > 1 else None)
+        found += [_with_amounts(reason, name, asked) for reason in parts]
     return found
+
+
+def _with_amounts(reason: Reason, pod_set: str, asked: Object) -> Reason:
+    """Add what is needed and available to what is short, where only one pod set asks for it: Kueue counts those before it in."""
+    if reason.code != "WaitingForQuota" or not reason.resource or not reason.short_by:
+        return reason
+    if [name for name in asked if reason.resource in mapping(asked, name)] != [pod_set]:
+        return reason
+    needed = str(mapping(asked, pod_set)[reason.resource])
+    return replace(reason, needed=needed, available=amounts.subtract(needed, reason.short_by))
 
 
 def _parts(part: str, pod_set: str | None) -> list[Reason]:
@@ -165,7 +177,8 @@ def _say(reason: Reason, several: bool) -> str:
     of = f" for {quote(reason.pod_set, 80)}" if reason.pod_set and several else ""
     resource = quote(reason.resource or "", 80)
     if reason.code == "WaitingForQuota":
-        return f"{reason.short_by} more {resource} needed{flavor}{of}"
+        have = f" (asks for {reason.needed}, {reason.available} available)" if reason.available else ""
+        return f"{reason.short_by} more {resource} needed{flavor}{of}{have}"
     if reason.code == "ExceedsMaxQuota":
         return f"{reason.needed} {resource} needed{flavor}{of}, more than its maximum of {reason.available}"
     if reason.code == "TopologyNotFree":

@@ -158,6 +158,48 @@ def test_suspend_and_resume_go_through_the_workload(kueue: Kueue, world: World) 
     assert kueue.workload["spec"]["active"] is True
 
 
+def test_who_holds_it_is_known_although_kueue_stops_it_later(kueue: Kueue, world: World) -> None:
+    kueue.trainjob["spec"]["suspend"] = False
+    kueue.show()
+    job = reconciled(kueue)
+    suspend(world.users["owner"], job)
+    reconciled(kueue)
+    TrainJob.objects.filter(pk=job.pk).update(phase=phases.RUNNING)  # its pods still run
+    kueue.trainjob["spec"]["suspend"] = True
+    kueue.show()
+    kueue.says("Evicted", "True", "Deactivated", "The workload is deactivated")
+    held = reconciled(kueue)
+    assert (held.phase, held.suspended_by) == (phases.SUSPENDED, world.users["owner"])
+
+
+def test_one_that_is_let_go_waits_again_and_one_that_is_held_is_looked_at(kueue: Kueue, world: World) -> None:
+    suspend(world.users["owner"], reconciled(kueue))
+    kueue.says("Evicted", "True", "Deactivated", "The workload is deactivated")
+    held = reconciled(kueue)
+    assert held.phase == phases.SUSPENDED
+    assert held.due_at is not None  # an administrator may let it go by kubectl, which the TrainJob does not show
+    assert kueue.workload is not None
+    kueue.workload["spec"]["active"] = True
+    again = reconciled(kueue)
+    assert (again.phase, again.code) == (phases.QUEUED, "WaitingForQuota")
+
+
+def test_a_workload_that_is_not_made_yet_is_looked_for_soon(kueue: Kueue) -> None:
+    kueue.workload = None
+    job = reconciled(kueue)
+    assert (job.phase, job.code) == (phases.QUEUED, "AwaitingKueue")
+    assert job.due_at is not None
+
+
+def test_an_eviction_is_followed_until_its_end(kueue: Kueue) -> None:
+    """Kueue clears the quota a moment after its last change of the TrainJob: the place in the queue is told by a later look."""
+    kueue.says("QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue cq")
+    kueue.says("Admitted", "True", "Admitted", "The workload is admitted")
+    assert reconciled(kueue).due_at is None
+    kueue.says("Evicted", "True", "Preempted", "Preempted to accommodate a workload (UID: 1, JobUID: 2)")
+    assert reconciled(kueue).due_at is not None
+
+
 def test_a_hold_waits_for_a_workload_that_is_not_there_yet(kueue: Kueue, world: World) -> None:
     job = reconciled(kueue)
     kueue.workload = None

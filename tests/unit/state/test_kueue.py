@@ -9,6 +9,7 @@ from tests.unit.state.objects import NOW, UID, Object, condition, record, runnin
 
 LABEL = {"labels": {"kueue.x-k8s.io/queue-name": "team"}}
 RESERVED = condition("QuotaReserved")
+SHORT = "couldn't assign flavors to pod set node: insufficient unused quota for nvidia.com/gpu in flavor gpu, 16 more needed"
 
 
 def workload(*conditions: Object, active: bool = True, uid: str = UID, **status: Any) -> Object:
@@ -131,7 +132,8 @@ TABLE: list[tuple[str, Object | None, str, str, list[str]]] = [
     (
         "given up",
         workload(
-            evicted("DeactivatedDueToRequeuingLimitExceeded", "exceeding the maximum number of re-queuing retries")
+            evicted("DeactivatedDueToRequeuingLimitExceeded", "exceeding the maximum number of re-queuing retries"),
+            active=False,
         ),
         "Suspended",
         "WorkloadDeactivated",
@@ -143,6 +145,44 @@ TABLE: list[tuple[str, Object | None, str, str, list[str]]] = [
         "Suspended",
         "WorkloadDeactivated",
         ["held by ann"],
+    ),
+    (
+        "held after a preemption",
+        workload(waiting("x"), evicted("Preempted"), condition("Preempted", reason="InClusterQueue"), active=False),
+        "Suspended",
+        "WorkloadDeactivated",
+        ["held by ann"],
+    ),
+    (
+        "let go again and not looked at",
+        workload(waiting("The workload is deactivated"), evicted("Deactivated", "The workload is deactivated")),
+        "Queued",
+        "PendingEvaluation",
+        ["has not admitted this job yet."],
+    ),
+    (
+        "let go again where nothing is free",
+        workload(waiting(SHORT), evicted("Deactivated", "The workload is deactivated")),
+        "Queued",
+        "WaitingForQuota",
+        ["16 more nvidia.com/gpu"],
+    ),
+    (
+        "what it asks for",
+        workload(waiting(SHORT), resourceRequests=[{"name": "node", "resources": {"nvidia.com/gpu": "24"}}]),
+        "Queued",
+        "WaitingForQuota",
+        ["16 more nvidia.com/gpu needed in flavor gpu (asks for 24, 8 available)"],
+    ),
+    (
+        "two that ask for the same are counted together by Kueue",
+        workload(
+            waiting(SHORT),
+            resourceRequests=[{"name": n, "resources": {"nvidia.com/gpu": "24"}} for n in ("launcher", "node")],
+        ),
+        "Queued",
+        "WaitingForQuota",
+        ["16 more nvidia.com/gpu needed in flavor gpu."],
     ),
     ("of another job", workload(waiting("x"), uid="other"), "Queued", "AwaitingKueue", ["team"]),
 ]
