@@ -89,11 +89,12 @@ def runtime(
     return name
 
 
-def submit(stack: Stack, runtime: str, name: str, nodes: int) -> Json:
+def submit(stack: Stack, runtime: str, name: str, nodes: int, labels: dict[str, str] | None = None) -> Json:
+    unique = f"{name}-{os.urandom(2).hex()}"
     manifest = {
         "apiVersion": TRAINER,
         "kind": "TrainJob",
-        "metadata": {"name": f"{name}-{os.urandom(2).hex()}", "namespace": stack.project},
+        "metadata": {"name": unique, "namespace": stack.project, "labels": labels or {}},
         "spec": {"runtimeRef": {"name": runtime, "kind": "ClusterTrainingRuntime"}, "trainer": {"numNodes": nodes}},
     }
     answer: Any = None
@@ -111,3 +112,18 @@ def submit(stack: Stack, runtime: str, name: str, nodes: int) -> Json:
 
 def pods(stack: Stack, job: Json) -> list[Json]:
     return objects(stack, "pods", f"jobset.sigs.k8s.io/jobset-name={job['name']}")
+
+
+def told(stack: Stack, job: Json, code: str, *words: str) -> None:
+    """Wait until the job says this, and says these words."""
+    seen: Json = {}
+
+    def says() -> bool:
+        nonlocal seen
+        seen = stack.job(job["id"])["reason"]
+        return seen["code"] == code and all(word in seen["sentence"] for word in words)
+
+    try:
+        wait_for(says, 60, f"the job to say {code}: {words}")
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it says {seen}") from None

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.jobs.gangs_on_rig import GPU, part, pods, runtime, submit
+from tests.jobs.gangs_on_rig import GPU, part, pods, runtime, submit, told
 from tests.jobs.gangs_on_rig import pool as pool
 from tests.rig.rig import Rig
 from tests.stack import Json, Stack, wait_for
@@ -93,21 +93,6 @@ class Scheduler:
 
 def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def told(stack: Stack, job: Json, code: str, *words: str) -> None:
-    """Wait until the job says this, and says these words."""
-    seen: Json = {}
-
-    def says() -> bool:
-        nonlocal seen
-        seen = stack.job(job["id"])["reason"]
-        return seen["code"] == code and all(word in seen["sentence"] for word in words)
-
-    try:
-        wait_for(says, 60, f"the job to say {code}: {words}")
-    except AssertionError as error:
-        raise AssertionError(f"{error}; it says {seen}") from None
 
 
 def known(stack: Stack) -> Callable[[], bool]:

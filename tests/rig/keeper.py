@@ -15,15 +15,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.rig import programs, upstream
+from tests.rig import kueue, programs, upstream
 from tests.rig.cluster import Cluster
 from tests.rig.programs import RigError
+from tests.rig.site import Site
 
 LOOK_SECONDS = 1.0
 FACTS = "rig.json"  # written when the cluster is usable
 FAILURE = "failure.txt"  # written when it could not be started, or a program of it ended by itself
 CONTROL = "control.sock"
 Facts = dict[str, Any]
+# Controllers that only run when asked for: how each starts and stops.
+CONTROLLERS: dict[str, tuple[Callable[[Site], None], Callable[[Site], None]]] = {
+    upstream.NAME: (upstream.start_trainer, upstream.stop_trainer),
+    kueue.NAME: (kueue.start, kueue.stop),
+}
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -98,10 +104,10 @@ class Keeper:
                     cluster.processes.stop(asked["program"], signal.Signals[asked.get("signal", "SIGTERM")])
                 elif asked["do"] == "start":
                     cluster.processes.start(asked["program"])
-                elif asked["do"] == "start-trainer":
-                    upstream.start_trainer(cluster.site)
-                elif asked["do"] == "stop-trainer":
-                    upstream.stop_trainer(cluster.site)
+                elif asked["do"] == "start-controller":
+                    CONTROLLERS[asked["program"]][0](cluster.site)
+                elif asked["do"] == "stop-controller":
+                    CONTROLLERS[asked["program"]][1](cluster.site)
                 answer: Facts = {"ok": True}
             except KeyError as error:
                 answer = {"error": f"the test cluster has no program {error}"}

@@ -118,11 +118,14 @@ TRAINER_CRDS = Program("trainer-crds", *_TRAINER[1:], manifests=_TRAINER_MANIFES
 TRAINER = Program(
     *_TRAINER, "github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager", manifests=_TRAINER_MANIFESTS
 )
+# Kueue reads two certificates from fixed folders (kueue.py): the second is to be the first.
+KUEUE_CERTIFICATES = "/etc/kueue/metrics/certs"
 KUEUE = Program(
     "kueue",
     "sigs.k8s.io/kueue",
     "v0.17.0",
     "sigs.k8s.io/kueue/cmd/kueue",
+    f"-X sigs.k8s.io/kueue/pkg/visibility.certDir={KUEUE_CERTIFICATES}",
     manifests=("config/components/crd/bases/*.yaml", "config/components/webhook/manifests.yaml"),
 )
 CLUSTER = (

@@ -31,15 +31,15 @@ STOP_SECONDS = 90.0
 REFUSED = (401, 403)
 
 
-def obstacle() -> str:
-    """Return in one line why no cluster can be started here, or nothing."""
+def obstacle(*more: programs.Program) -> str:
+    """Return in one line why no cluster can be started here, or nothing. more: programs that are needed beside its own."""
     if sys.platform != "linux":
         return "the test cluster needs Linux"
     if os.geteuid() != 0:
         return "the test cluster needs root (containers, a bridge)"
     if packages := machine.lacking():
         return f"the test cluster needs Debian packages: apt install {' '.join(packages)}"
-    if programs.missing() and shutil.which("go") is None:
+    if programs.missing((*programs.CLUSTER, *more)) and shutil.which("go") is None:
         return "the test cluster needs Go to build its programs"
     return ""
 
@@ -171,12 +171,23 @@ class Rig:
     @contextmanager
     def upstream_trainer(self) -> Iterator[None]:
         """Run Kubeflow's own controller, built first where it is missing; on a cluster of one's own."""
-        programs.ensure((programs.TRAINER,))  # here, where its progress is seen
-        self._ask(do="start-trainer")
+        with self._controller(programs.TRAINER):
+            yield
+
+    @contextmanager
+    def kueue(self) -> Iterator[None]:
+        """Run Kueue's controller, built first where it is missing; on a cluster of one's own, whose jobs with a queue it suspends."""
+        with self._controller(programs.KUEUE):
+            yield
+
+    @contextmanager
+    def _controller(self, program: programs.Program) -> Iterator[None]:
+        programs.ensure((program,))  # here, where its progress is seen
+        self._ask(do="start-controller", program=program.name)
         try:
             yield
         finally:
-            self._ask(do="stop-trainer")
+            self._ask(do="stop-controller", program=program.name)
 
     def _ask(self, **request: str) -> None:
         with socket.socket(socket.AF_UNIX) as control:

@@ -26,15 +26,6 @@ def start_trainer(site: Site) -> None:
 
 
 def stop_trainer(site: Site) -> None:
-    """Stop the controller and take its webhooks away, which would refuse everything else."""
+    """Stop the controller and take its webhooks away."""
     site.processes.stop(NAME)
-    api = site.api()
-    for kind in ("Mutating", "Validating"):
-        name = f"{NAME}-{kind.lower()}-webhook-configuration"
-        api.delete(
-            {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": f"{kind}WebhookConfiguration",
-                "metadata": {"name": name},
-            }
-        )
+    webhooks.remove(site, NAME)

@@ -1,24 +1,33 @@
 """What controllers outside the cluster need: their CRDs, a serving certificate, and webhook configurations that name an address instead of a service."""
 
 import base64
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from tests.rig import programs
-from tests.rig.api import Api, documents
+from tests.rig.api import Api, Refused, documents
 from tests.rig.processes import listens
 from tests.rig.site import Site
 
 
 def create_crds(api: Api, program: programs.Program, group: str = "") -> list[str]:
-    """Make the CRDs of a module's manifests and return their names."""
+    """Make the CRDs of a module's manifests that are not there yet, and return the names of all."""
     names = []
     for path in programs.manifests(program):
         for crd in documents(path):
             if crd.get("kind") == "CustomResourceDefinition" and crd["spec"]["group"].endswith(group):
-                api.create(crd)
+                _create(api, crd)
                 names.append(crd["metadata"]["name"])
     return names
+
+
+def _create(api: Api, crd: dict[str, Any]) -> None:
+    try:
+        api.create(crd)
+    except Refused as refused:
+        if refused.status != 409:
+            raise
 
 
 def wait_until_served(site: Site, names: list[str]) -> None:
@@ -47,8 +56,11 @@ def serving_certificate(site: Site, name: str) -> Path:
     return home
 
 
-def install(site: Site, program: programs.Program, name: str) -> None:
-    """Wait until a controller listens, then let the API server ask it; the modules all name their configurations alike."""
+def install(site: Site, program: programs.Program, name: str, only: Collection[str] = ()) -> None:
+    """Wait until a controller listens, then let the API server ask it; the modules all name their configurations alike.
+
+    only: names of the webhooks that are wanted, where it is not all.
+    """
     port = site.port(name)
     site.processes.wait_for(lambda: listens(port), f"the webhooks of {name}", name)
     api = site.api()
@@ -56,7 +68,20 @@ def install(site: Site, program: programs.Program, name: str) -> None:
     for path in programs.manifests(program, "webhook/manifests.yaml"):
         for configuration in documents(path):
             configuration["metadata"]["name"] = f"{name}-{configuration['metadata']['name']}"
+            configuration["webhooks"] = [w for w in configuration["webhooks"] if not only or w["name"] in only]
             for webhook in configuration["webhooks"]:
                 url = f"https://127.0.0.1:{port}{webhook['clientConfig']['service']['path']}"
                 webhook["clientConfig"] = {"url": url, "caBundle": bundle}
             api.apply(configuration)
+
+
+def remove(site: Site, name: str) -> None:
+    """Take away the webhooks of a controller, which would refuse everything once it has ended."""
+    for kind in ("Mutating", "Validating"):
+        site.api().delete(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": f"{kind}WebhookConfiguration",
+                "metadata": {"name": f"{name}-{kind.lower()}-webhook-configuration"},
+            }
+        )
