@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 SOONEST, LATEST = timedelta(seconds=kueue.LOOK_SECONDS), timedelta(seconds=30)
-MOMENT = timedelta(seconds=1)  # in which Kueue makes a Workload, or judges one that changed: the TrainJob does not show it
+# In which Kueue makes a Workload, or judges one that changed: the TrainJob does not show it.
+MOMENT = timedelta(seconds=1)
 
 
 def read_workloads(this: "Pass") -> None:

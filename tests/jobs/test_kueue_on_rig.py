@@ -187,6 +187,10 @@ def test_a_job_that_was_preempted_says_so_and_runs_later(instance: Stack, queue:
     queue.place(low, 1, 0)
     assert instance.job(low["id"])["phase"] == "Preempted"
     assert queue.holders() == [(high["name"], 1000)]
+    queue.ask(low, "suspend")
+    instance.wait(low["id"], "Suspended")
+    queue.ask(low, "resume")
+    instance.wait(low["id"], "Preempted")
     queue.end(high)
     again = instance.wait(low["id"], "Running")
     assert again["reason"]["code"] == "AllReady"
