@@ -62,10 +62,13 @@ def _apply(cluster: Cluster, obj: Object, now: datetime, done: Done) -> None:
         done.applied[key_of(obj)] = entry(obj, cluster.apply(obj, force=True), now)
         return
     except Invalid as error:
-        live = _live(cluster, obj) if error.status == UNPROCESSABLE else None
-        if error.status == UNPROCESSABLE and live is None:
-            raise Refused(error) from error
-        if live is None or obj["kind"] != kinds.JOB_SET.kind:
+        if error.status != UNPROCESSABLE:
+            raise
+        live = _live(cluster, obj)
+        if live is None:
+            _apply_new(cluster, obj, now, done)
+            return
+        if obj["kind"] != kinds.JOB_SET.kind:
             raise
         kept = _cannot_change(cluster, obj, live)
         if kept:
@@ -73,6 +76,16 @@ def _apply(cluster: Cluster, obj: Object, now: datetime, done: Done) -> None:
             done.kept = f"{kept} {error.message}"  # ours first: JobSet's webhook repeats the whole field, more than an event holds
         else:
             done.again = True
+
+
+def _apply_new(cluster: Cluster, obj: Object, now: datetime, done: Done) -> None:
+    """Apply an object that is not there (any more): what was refused as a change of one that went meanwhile may be fine; as new it is for good."""
+    try:
+        done.applied[key_of(obj)] = entry(obj, cluster.apply(obj, force=True), now)
+    except Invalid as error:
+        if error.status == UNPROCESSABLE and _live(cluster, obj) is None:
+            raise Refused(error) from error
+        raise
 
 
 def _cannot_change(cluster: Cluster, obj: Object, live: Object) -> str:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from jobs.reconcile.carry_out import Blocked, Done, Refused, carry_out
 from jobs.reconcile.children import Applied, Plan, key_of, plan
 from jobs.reconcile.mirror import Mirror
+from tests.unit.cluster.server import answer, in_turn, refusal, serving, write_kubeconfig
 from tests.unit.localcluster_api.rig import RunningServer
 from trainui.cluster import kinds
 from trainui.cluster.client import Cluster
@@ -157,6 +159,25 @@ def test_what_can_never_be_made_is_refused_with_its_fields(world: World) -> None
     with pytest.raises(Refused) as caught:
         world.bring(wrong)
     assert caught.value.error.causes[0]["field"] == "spec.successPolicy.targetReplicatedJobs[0]"
+
+
+REFUSED = refusal(422, "Invalid", "metadata.annotations: Invalid value: null")
+GONE = refusal(404, "NotFound", "not found")
+
+
+def test_a_jobset_that_goes_while_its_change_is_refused_is_made_anew(tmp_path: Path) -> None:
+    made = answer(201, jobset() | {"metadata": jobset()["metadata"] | {"uid": "u", "resourceVersion": "1"}})
+    with serving(in_turn(REFUSED, GONE, made)) as api:
+        cluster = Cluster.from_kubeconfig(write_kubeconfig(tmp_path / "kubeconfig", api.url))
+        done = carry_out(cluster, Plan(apply=[jobset()]), UID, NOW)
+    assert key_of(jobset()) in done.applied
+
+
+def test_what_is_refused_as_new_is_refused_for_good(tmp_path: Path) -> None:
+    with serving(in_turn(REFUSED, GONE, REFUSED, GONE)) as api:
+        cluster = Cluster.from_kubeconfig(write_kubeconfig(tmp_path / "kubeconfig", api.url))
+        with pytest.raises(Refused, match="null"):
+            carry_out(cluster, Plan(apply=[jobset()]), UID, NOW)
 
 
 def test_a_running_jobset_keeps_its_form(world: World) -> None:
