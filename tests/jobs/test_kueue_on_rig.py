@@ -13,7 +13,7 @@ from tests.rig.manifests import life
 from tests.rig.rig import Rig, obstacle
 from tests.stack import Json, Stack, wait_for
 
-pytestmark = pytest.mark.xdist_group("kueue")
+pytestmark = pytest.mark.xdist_group("own-rig")
 KUEUE = "kueue.x-k8s.io/v1beta2"
 LABEL = "kueue.x-k8s.io"
 QUOTA = 16  # GPUs: two nodes of eight, on machines that have room for four
