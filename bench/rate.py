@@ -94,7 +94,8 @@ def _turn(rig: Rig, namespace: str, who: str, suspended: bool) -> Turn:
     seconds = time.perf_counter() - began
     calls = _calls(log, before)
     jobsets = sorted(_list(rig, JOBSET, "JobSet", namespace), key=lambda obj: str(obj["metadata"]["name"]))
-    rig.admin.request("DELETE", rig.admin.path(TRAINER, "TrainJob", namespace))
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        list(pool.map(rig.admin.delete, jobs))
     wait_for(lambda: not _names(rig, namespace), SECONDS, f"the JobSets of {who} to go")
     return Turn(who, suspended, JOBS / seconds, calls / JOBS, jobsets)
 
