@@ -24,11 +24,6 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are processors: tests of the whole path mostly wait for others."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Turn a skipped test into a failed one where everything has to be there."""
